@@ -285,6 +285,9 @@ TEST_CASE("simd: look-ups and zips of bytes, in each 16 by themselves") {
     }
     const auto bytes_of = [](simd::vi32<Isa> v) { return std::bit_cast<lane_bytes<Isa>>(lanes_of<Isa>(v)); };
     const auto found = bytes_of(simd::lookup<Isa>(load<Isa>(table), load<Isa>(index)));
+    lane_bytes<Isa> same;
+    for (u32 i = 0; i < same.size(); ++i) same[i] = table[i % 16];
+    const auto nibbles = bytes_of(simd::lookup_nibble<Isa>(load<Isa>(same), load<Isa>(a)));
     const auto first = bytes_of(simd::zip_low<Isa>(load<Isa>(a), load<Isa>(b)));
     const auto last = bytes_of(simd::zip_high<Isa>(load<Isa>(a), load<Isa>(b)));
     const auto apart = bytes_of(simd::unzip<Isa>(load<Isa>(low), load<Isa>(high)));
@@ -294,6 +297,7 @@ TEST_CASE("simd: look-ups and zips of bytes, in each 16 by themselves") {
       CHECK(first[i] == (at % 2 ? b : a)[base + at / 2]);
       CHECK(last[i] == (at % 2 ? b : a)[base + 8 + at / 2]);
       CHECK(apart[i] == (at < 8 ? low : high)[base + at % 8 * 2]);
+      CHECK(nibbles[i] == table[static_cast<u32>(a[i]) & 15u]);
     }
   });
 }

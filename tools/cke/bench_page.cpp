@@ -71,7 +71,7 @@ std::string summary_section(const json_object& rows) {
         "p",
         concat({"The full part of a bar is the least time in which this machine could read the bytes and do the "
                 "multiplications. In these rounds it read ",
-                number_text(first["peak_gbs"], 1), " GB/s from memory at most, and did ",
+                number_text(first["peak_gbs"], 1), " GB/s from memory, and did ",
                 number_text(first["peak_int8_gops"], 0), " GOP/s in int8, ", number_text(first["peak_bf16_gops"], 0),
                 " in bf16, ", number_text(first["peak_f32_gops"], 0),
                 " in f32. A test above 100 % found its bytes in the cache."}),

@@ -59,8 +59,8 @@ std::string_view isa_of_machine() {
 #define CKE_CPU(feature) __builtin_cpu_supports(feature)
   const bool avx2 = CKE_CPU("avx2") && CKE_CPU("fma") && CKE_CPU("f16c");
   const bool avx512 = avx2 && CKE_CPU("avx512f") && CKE_CPU("avx512bw") && CKE_CPU("avx512dq") && CKE_CPU("avx512vl");
-  const bool vnni =
-      avx512 && CKE_CPU("avx512vnni") && CKE_CPU("avx512bf16") && CKE_CPU("avx512vbmi2") && CKE_CPU("gfni");
+  const bool vnni = avx512 && CKE_CPU("avx512vnni") && CKE_CPU("avx512bf16") && CKE_CPU("avx512vbmi") &&
+      CKE_CPU("avx512vbmi2") && CKE_CPU("gfni");
   if (vnni && CKE_CPU("avx512fp16")) return isa::avx512_fp16::name;
   if (vnni) return isa::avx512_vnni::name;
   if (avx512) return isa::avx512::name;

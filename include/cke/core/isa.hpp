@@ -39,8 +39,8 @@
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
 #define CKE_HAS_AVX512
 #endif
-#if defined(CKE_HAS_AVX512) && defined(__AVX512VNNI__) && defined(__AVX512BF16__) && defined(__AVX512VBMI2__) && \
-    defined(__GFNI__)
+#if defined(CKE_HAS_AVX512) && defined(__AVX512VNNI__) && defined(__AVX512BF16__) && defined(__AVX512VBMI__) && \
+    defined(__AVX512VBMI2__) && defined(__GFNI__)
 #define CKE_HAS_AVX512_VNNI
 #endif
 #if defined(CKE_HAS_AVX512_VNNI) && defined(__AVX512FP16__)

@@ -155,6 +155,11 @@ template <class Isa, u32 From, u32 Count, u32 To> CKE_INLINE vi32<Isa> bit_field
 template <class Isa> CKE_INLINE vi32<Isa> lookup(vi32<Isa> table, vi32<Isa> index) {
   return primitives<Isa>::lookup(table, index);
 }
+// The same, where index counts with its low four bits and the table has the same 16 bytes everywhere.
+template <class Isa> CKE_INLINE vi32<Isa> lookup_nibble(vi32<Isa> table, vi32<Isa> index) {
+  if constexpr (std::is_base_of_v<isa::avx512_vnni, Isa>) return primitives<Isa>::lookup_of_64(table, index);
+  else return lookup<Isa>(table, bit_field<Isa, 0, 4, 0>(index));
+}
 // Interleaves a0 b0 a1 b1 ... the first 8 bytes of a and b (zip_low), or the last 8 (zip_high).
 template <class Isa> CKE_INLINE vi32<Isa> zip_low(vi32<Isa> a, vi32<Isa> b) { return primitives<Isa>::zip_low(a, b); }
 template <class Isa> CKE_INLINE vi32<Isa> zip_high(vi32<Isa> a, vi32<Isa> b) { return primitives<Isa>::zip_high(a, b); }

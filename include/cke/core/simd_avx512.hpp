@@ -93,6 +93,7 @@ template <> struct primitives<isa::avx512> {
 template <> struct primitives<isa::avx512_vnni> : primitives<isa::avx512> {
   CKE_INLINE static __m512i dot4(__m512i acc, __m512i u, __m512i s) { return _mm512_dpbusd_epi32(acc, u, s); }
   CKE_INLINE static __m512i dot2_i16(__m512i acc, __m512i w, __m512i x) { return _mm512_dpwssd_epi32(acc, w, x); }
+  CKE_INLINE static __m512i lookup_of_64(__m512i table, __m512i i) { return _mm512_permutexvar_epi8(i, table); }
   template <u32 From, u32 Count, u32 To> CKE_INLINE static __m512i bit_field(__m512i v) {
     constexpr u64 matrix = [] {  // byte 7 - i says of which bits bit i is the sum
       u64 m = 0;

@@ -7,14 +7,15 @@
 namespace cke::kernels {
 
 // One tile of T tokens, in steps of many k (byte dots). A step's weights stay in registers, two groups of rows where
-// there are 32, to share what a token broadcasts. Sums are the function's own, not `out`'s: a store through a pointer
-// would make the next dot reload its token, and those of few tokens stay in registers.
+// there are 32, to share what a token broadcasts; but one group for one token of 512 bits, whose dots broadcast by
+// themselves, because codes of five and six bits need the registers. Sums are the function's own, not `out`'s: a store
+// through a pointer would make the next dot reload its token, and those of few tokens stay in registers.
 template <dtype F, class Isa> struct matmul_tile {
   template <u32 T>
   [[gnu::noinline]] static void run(const std::byte* weights, const std::byte* x, u64 x_stride, u32 cols, float* out) {
     using f = format<F, Isa>;
     using vf32 = simd::vf32<Isa>;
-    constexpr u32 groups = unit_rows / Isa::lanes, G = Isa::registers < 32 ? 1 : 2;
+    constexpr u32 groups = unit_rows / Isa::lanes, G = Isa::registers < 32 || (T == 1 && Isa::lanes == 16) ? 1 : 2;
     vf32 sums[T][groups];
 #pragma GCC unroll 16
     for (u32 t = 0; t < T; ++t)

@@ -52,9 +52,12 @@ constexpr nibble_table table_of(std::initializer_list<int> values, int bias) {
 template <class Isa>
 CKE_INLINE void load_nibbles(const std::byte* in, u32 group, const nibble_table& table, simd::vi32<Isa> (&codes)[8]) {
   const auto values = simd::vi32<Isa>::load_unaligned(reinterpret_cast<const i32*>(table.data()));
-  load_nibbles<Isa>(in, group, codes);
-#pragma GCC unroll 8
-  for (u32 j = 0; j < 8; ++j) codes[j] = simd::lookup<Isa>(values, codes[j]);
+#pragma GCC unroll 4
+  for (u32 j = 0; j < 4; ++j) {
+    const simd::vi32<Isa> both = load_words<Isa>(in, 4, group, j);
+    codes[j] = simd::lookup_nibble<Isa>(values, both);
+    codes[j + 4] = simd::lookup_nibble<Isa>(values, both >> 4);
+  }
 }
 
 }  // namespace cke::kernels

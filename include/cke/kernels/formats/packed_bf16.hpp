@@ -45,7 +45,7 @@ template <class Isa> struct bf16_unit {
   CKE_INLINE static rows load_small(const std::byte* block, vi32 table, u32 i, u32 g) {
     const std::byte* half = block + i / 2 * half_bytes + g / 2 * register_bytes;
     const vi32 codes = load(half), low = load(half + 64 + i % 2 * 64);
-    const vi32 high = simd::lookup<Isa>(table, (i % 2 ? codes >> 4 : codes) & vi32(0x0f0f0f0f));
+    const vi32 high = simd::lookup_nibble<Isa>(table, i % 2 ? codes >> 4 : codes);
     return {simd::zip_low<Isa>(low, high), simd::zip_high<Isa>(low, high)};
   }
   CKE_INLINE vi32 table() const { return load(header); }

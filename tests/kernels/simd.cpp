@@ -45,7 +45,9 @@ TEST_CASE("simd: a field of bits moves within each byte") {
     lane_bytes<Isa> in;
     for (i8& b : in) b = static_cast<i8>(bits());
     const auto check = [&]<u32 From, u32 Count, u32 To>() {
-      CAPTURE(From), CAPTURE(Count), CAPTURE(To);
+      CAPTURE(From);
+      CAPTURE(Count);
+      CAPTURE(To);
       const auto got =
           std::bit_cast<lane_bytes<Isa>>(lanes_of<Isa>(simd::bit_field<Isa, From, Count, To>(load<Isa>(in))));
       for (u32 i = 0; i < in.size(); ++i) {

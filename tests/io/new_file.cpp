@@ -95,6 +95,21 @@ TEST_CASE("new file: a name that is taken stays what it is, also when it was tak
   CHECK(in.entries() == 1);
 }
 
+TEST_CASE("new file: what a process of the same number left when it was killed is not in the way") {
+  const folder in;
+  const std::string before = in.file() + ".partial-" + std::to_string(::getpid());
+  const std::string left[] = {before, before + "-0", before + "-1"};
+  for (const std::string& name : left) std::ofstream(name) << "half";
+  {
+    new_file f(in.file(), 3, new_file::existing::replaced);
+    write(f, "new");
+    f.commit();
+  }
+  CHECK(content(in.file()) == "new");
+  for (const std::string& name : left) CHECK(content(name) == "half");
+  CHECK(in.entries() == 4);
+}
+
 TEST_CASE("new file: no room, no folder") {
   const folder in;
   CHECK_FALSE(fixtures::error_of([&] { new_file(in.file(), u64{1} << 62); }).empty());

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 
+#include "../changed_gguf.hpp"
 #include "../family_status.hpp"
 #include "command.hpp"
 
@@ -271,6 +272,18 @@ TEST_CASE("quantize: refusals leave nothing behind") {
   CHECK_REFUSED(quantize(dir / "nan.gguf", dir / "y.gguf", "q8_0"),
                 "tensor blk.0.attn_q.weight: expected numbers that q8_0 can hold");
   CHECK(files_in(dir / "") == 3);
+}
+
+TEST_CASE("quantize and convert: a tensor of a GGUF file that has no dimensions is refused by its name") {
+  const scratch dir;
+  static constexpr std::byte number[sizeof(float)]{};
+  changed_gguf file(models + "gguf/llama_untied-F32.gguf");
+  file.tensors.push_back({"rope_fx", dtype::f32, "f32", {}, number, {}});
+  file.write(dir / "odd.gguf");
+  const char* const refusal = "tensor rope_fx: expected only tensors of the model";
+  CHECK_REFUSED(quantize(dir / "odd.gguf", dir / "x.gguf", "q8_0"), refusal);
+  CHECK_REFUSED(command::run_cke({"convert", dir / "odd.gguf", "-o", dir / "x.gguf"}), refusal);
+  CHECK(files_in(dir / "") == 1);
 }
 
 TEST_CASE("quantize: damaged metadata and tensors of another model") {

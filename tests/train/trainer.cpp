@@ -202,6 +202,44 @@ TEST_CASE("train: wrong ids, no labels, too many ids, numbers that are none") {
   CHECK(t.steps() == 0);
 }
 
+TEST_CASE("train: options of AdamW out of their ranges; the weights are then unchanged") {
+  const checkpoint from = open_family("qwen2");
+  trainer<from_config<configs::qwen2>> t(from, {.threads = 1, .context = 4});
+  const std::vector<u32> ids{1, 2, 3}, targets{2, 3, no_target};
+  const example one{ids, targets};
+  t.add_gradients({&one, 1});
+  const std::vector<float> weights = weights_of(t, from);
+  const auto refused = [&](const adamw_options& o) { return code_of([&] { t.step(o); }) == errc::config_range; };
+  CHECK(refused({.beta1 = 1}));
+  CHECK(refused({.beta1 = -0.5f}));
+  CHECK(refused({.beta2 = 1}));
+  CHECK(refused({.eps = 0}));
+  CHECK(refused({.lr = std::numeric_limits<float>::quiet_NaN()}));
+  CHECK(refused({.weight_decay = std::numeric_limits<float>::infinity()}));
+  CHECK(refused({.clip = -1}));
+  CHECK(t.steps() == 0);
+  CHECK(same(weights_of(t, from), weights));
+  t.step({});
+  CHECK(t.steps() == 1);
+  CHECK_FALSE(same(weights_of(t, from), weights));
+}
+
+TEST_CASE("train: an example without ids changes nothing, also where the next is longer than a pass") {
+  const checkpoint from = open_family("qwen2");
+  const std::vector<u32> ids{7, 1, 9, 12, 4, 33, 2, 8, 5}, targets{1, 9, 12, 4, 33, 2, 8, 5, no_target};
+  const example none{}, one{ids, targets};
+  const auto found = [&](const std::vector<example>& all) {
+    trainer<from_config<configs::qwen2>> t(from, {.threads = 1, .context = 9, .rows = 4, .optimizes = false});
+    const double loss = t.loss(all);
+    CHECK(t.add_gradients(all) == loss);
+    return std::pair(loss, gradients_of(t, from));
+  };
+  const auto alone = found({one});
+  CHECK(std::isfinite(alone.first));
+  CHECK(found({none, one}) == alone);
+  CHECK(found({one, none, none}) == alone);
+}
+
 namespace {
 // The slope of a loss along its own gradient is the gradient's norm.
 template <class M> void check_slope(const checkpoint& from, const sequences& s, const trainer_options& o, double by) {

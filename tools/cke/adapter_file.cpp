@@ -10,6 +10,7 @@
 #include <cke/kernels/formats/convert.hpp>
 
 #include "commands.hpp"
+#include "json_text.hpp"
 
 namespace cke::tool {
 namespace {
@@ -37,15 +38,20 @@ double by_pattern(const nlohmann::json& patterns, std::string_view module, doubl
 
 void refuse_other_kinds(const nlohmann::json& config, const std::string& file) {
   const auto refuse = [&](const char* key, const char* expected) {
-    throw Error(errc::unsupported, file, key, expected, config.at(key).dump());
+    throw Error(errc::unsupported, file, key, expected, shown(config.at(key)));
   };
   if (config.value("peft_type", "") != "LORA")
     throw Error(errc::unsupported, file, "peft_type", "\"LORA\"", config.value("peft_type", "none"));
   for (const char* key : {"use_dora", "fan_in_fan_out", "lora_bias"})
     if (config.contains(key) && config[key].is_boolean() && config[key].get<bool>()) refuse(key, "false");
   if (config.contains("bias") && config["bias"] != "none") refuse("bias", "\"none\"");
-  for (const char* key : {"modules_to_save", "target_parameters", "trainable_token_indices"})
+  for (const char* key : {"modules_to_save", "target_parameters", "trainable_token_indices", "alora_invocation_tokens",
+                          "arrow_config", "layer_replication"})
     if (config.contains(key) && !config[key].is_null() && !config[key].empty()) refuse(key, "null");
+  // PEFT changes the matrices themselves when it loads an addition that began in one of the other ways.
+  const auto begun = config.find("init_lora_weights");
+  if (begun != config.end() && begun->is_string() && *begun != "gaussian" && *begun != "eva" && *begun != "orthogonal")
+    refuse("init_lora_weights", "true, false, \"gaussian\", \"eva\" or \"orthogonal\"");
 }
 
 }  // namespace
@@ -64,17 +70,16 @@ std::string adapter_name(std::string_view tensor, char which) {
 
 adapter read_adapter(const std::string& folder) {
   const std::string file = folder + "/adapter_config.json", weights = folder + "/adapter_model.safetensors";
-  adapter out{folder, 0, 0, {}, {}, {}};
+  adapter out{folder, 0, 0, {}, {}};
   nlohmann::json config;
+  float alpha{};
   bool root = false;
   try {
     config = nlohmann::json::parse(file_text(file));
     refuse_other_kinds(config, file);
-    out.rank = config.at("r").get<u32>(), out.alpha = config.at("lora_alpha").get<float>();
-    if (config.contains("target_modules") && config["target_modules"].is_array())
-      for (const auto& t : config["target_modules"])
-        out.targets += (out.targets.empty() ? "" : ",") + t.get<std::string>();
+    out.rank = config.at("r").get<u32>(), alpha = config.at("lora_alpha").get<float>();
     root = config.contains("use_rslora") && config["use_rslora"].get<bool>();
+    out.alpha = root ? alpha * std::sqrt(static_cast<float>(out.rank)) : alpha;
   } catch (const nlohmann::json::exception& e) {
     throw Error(errc::malformed, file, {}, "the config of low-rank additions", e.what());
   }
@@ -100,9 +105,9 @@ adapter read_adapter(const std::string& folder) {
     if (t.shape[0] != rank || b->shape.size() != 2 || b->shape[1] != rank || rank == 0)
       throw Error(errc::tensor_shape, weights, about, "as many rows as rank " + std::to_string(rank),
                   std::to_string(t.shape[0]));
-    const double alpha = by_pattern(alphas, module, double(out.alpha), file);
+    const double own = by_pattern(alphas, module, double(alpha), file);
     out.pairs.push_back(
-        {module + ".weight", &t, b, rank, static_cast<float>(alpha / (root ? std::sqrt(double(rank)) : double(rank)))});
+        {module + ".weight", &t, b, rank, static_cast<float>(own / (root ? std::sqrt(double(rank)) : double(rank)))});
   }
   if (2 * out.pairs.size() != out.tensors.tensors().size() || out.pairs.empty())
     throw Error(errc::malformed, weights, {}, "a lora_B for each lora_A", "others");

@@ -25,8 +25,7 @@ struct adapter_pair {
 struct adapter {
   std::string path;
   u32 rank;
-  float alpha;
-  std::string targets;  // joined by commas
+  float alpha;  // without patterns a product counts alpha / rank times
   tensor_index tensors;
   std::vector<adapter_pair> pairs;
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.hpp"
+#include "json_text.hpp"
 
 namespace cke::tool {
 namespace {
@@ -18,21 +19,21 @@ class list_reader {
     throw Error(errc::malformed, file_, where_ + place, wanted, found.substr(0, 60));
   }
   const nlohmann::json& member(const nlohmann::json& object, const char* key) const {
-    if (!object.is_object()) fail("", "an object", object.dump());
+    if (!object.is_object()) fail("", "an object", shown(object));
     const auto at = object.find(key);
     if (at == object.end()) fail(where_.empty() ? key : std::string(".") + key, "a list", "none");
-    if (!at->is_array()) fail(where_.empty() ? key : std::string(".") + key, "a list", at->dump());
+    if (!at->is_array()) fail(where_.empty() ? key : std::string(".") + key, "a list", shown(*at));
     return *at;
   }
   // Whole numbers from `least` on that fit 32 bits.
   std::vector<i64> numbers(const nlohmann::json& list, const std::string& place, i64 least) const {
-    if (!list.is_array()) fail(place, "a list of ids", list.dump());
+    if (!list.is_array()) fail(place, "a list of ids", shown(list));
     std::vector<i64> out;
     for (std::size_t i = 0; i < list.size(); ++i) {
       const nlohmann::json& x = list[i];
       const bool fits = x.is_number_integer() && x >= least && x < i64{no_id};
       if (!fits || (x < 0 && x != -100))
-        fail(place + '[' + std::to_string(i) + ']', least < 0 ? "an id, or -100" : "an id", x.dump());
+        fail(place + '[' + std::to_string(i) + ']', least < 0 ? "an id, or -100" : "an id", shown(x));
       out.push_back(x.get<i64>());
     }
     return out;

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
 // convert.cpp: cke convert: writes a checkpoint in another file format, its numbers as they are or as f32 or bf16.
-#include <cmath>
-
 #include <cke/io/hf_dir.hpp>
 #include <cke/io/new_file.hpp>
-#include <cke/kernels/formats/convert.hpp>
-#include <cke/runtime/f8_matrix.hpp>
 
 #include "commands.hpp"
 #include "gguf_output.hpp"
@@ -85,26 +81,6 @@ std::string header_of(const std::vector<new_tensor>& tensors) {
   return safetensors_header(list);
 }
 
-// The numbers of a tensor in another type, some rows at a time.
-void write_numbers(const tensor_index& all, const std::string& file, const new_tensor& t, new_file& to) {
-  const tensor_ref& from = *t.from;
-  const u64 columns = from.shape.back(), row_bytes = bytes_of(*t.to, columns);
-  const bool scaled = from.type == dtype::f8_e4m3;
-  const f8_matrix scales = scaled ? f8_matrix_of(all, file, all.tensor(all.number_of(from.name))) : f8_matrix{};
-  std::vector<float> row(columns);
-  std::vector<std::byte> out(row_bytes);
-  for (u64 r = 0; r < t.bytes / std::max<u64>(1, row_bytes); ++r) {
-    if (scaled) scales.read(r, 0, columns, row.data());
-    else
-      kernels::to_f32(from.type, from.bytes.data() + bytes_of(from.type, r * columns), static_cast<u32>(columns),
-                      row.data());
-    if (!std::ranges::all_of(row, [](float x) { return std::isfinite(x); }))
-      throw Error(errc::config_range, file, "tensor " + from.name, "finite numbers to convert", "one that is not");
-    kernels::from_f32(*t.to, row.data(), static_cast<u32>(columns), out.data());
-    to.write(out);
-  }
-}
-
 void convert_to_directory(const convert_args& args) {
   const checkpoint from = open_checkpoint(args.input);
   if (from.as == naming::gguf)
@@ -134,7 +110,7 @@ void convert_to_directory(const convert_args& args) {
     for (const new_tensor& t : tensors) {
       if (interrupt_guard::flag())
         throw Error(errc::file, path, {}, "the time to finish it", "an interrupt: nothing was written");
-      if (t.to) write_numbers(all, args.input, t, file);
+      if (t.to) write_numbers(all, args.input, *t.from, *t.to, file);
       else file.write(t.from->bytes);
       all.drop(all.number_of(t.from->name), t.from->bytes);
       bar.show(done += t.bytes, size);

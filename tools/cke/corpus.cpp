@@ -36,6 +36,11 @@ document chat_document(const chat_form& form, const jinja::value& messages) {
     c.add_generation_prompt = asks;
     return form.encode(form.render(c));
   };
+  const auto part = [&](std::size_t count, bool asks) -> std::optional<std::vector<u32>> {
+    try {
+      return rendered(count, asks);
+    } catch (const Error&) { return std::nullopt; }  // the template refuses it
+  };
   if (!messages.is_sequence(jinja::form::list))
     throw Error(errc::malformed, {}, "messages", "a list", jinja::type_name(messages));
   const std::size_t count = messages.as_sequence()->items.size();
@@ -48,12 +53,13 @@ document chat_document(const chat_form& form, const jinja::value& messages) {
       throw Error(errc::malformed, {}, "messages[" + std::to_string(i) + "]", "an object with a role", "another");
     if (role->view() != "assistant") continue;
     // A template may drop what it shows of an earlier answer, such as a thought: then that answer is not learned.
-    const std::vector<u32> before = rendered(i, true), after = rendered(i + 1, false);
-    if (before.size() >= after.size() || after.size() > d.ids.size() ||
-        !std::equal(before.begin(), before.end(), after.begin()) ||
-        !std::equal(after.begin(), after.end(), d.ids.begin()))
+    // And it may refuse to end before the answer, such as where that is the first message.
+    const auto before = part(i, true), after = part(i + 1, false);
+    if (!before || !after || before->size() >= after->size() || after->size() > d.ids.size() ||
+        !std::equal(before->begin(), before->end(), after->begin()) ||
+        !std::equal(after->begin(), after->end(), d.ids.begin()))
       continue;
-    for (std::size_t t = before.size(); t < after.size(); ++t) d.learned[t] = true;
+    for (std::size_t t = before->size(); t < after->size(); ++t) d.learned[t] = true;
   }
   return d;
 }
@@ -119,8 +125,9 @@ corpus::corpus(const std::string& model, const std::vector<std::string>& files, 
       if (!(said && said->is_string()) && !messages && !ids)
         throw Error(errc::malformed, where, {}, "{\"text\": \"...\"}, {\"messages\": [...]} or {\"ids\": [...]}",
                     line.substr(0, 60));
+      if (!ids) tokens();  // errors of the model are not the line's
+      if (messages && !form) form.emplace(tokens(), model);
       try {
-        if (messages && !form) form.emplace(tokens(), model);
         const document d = messages ? chat_document(*form, *messages)
             : ids                   ? ids_document(*ids, object->find("labels"))
                                     : text_document(tokens(), said->view());
@@ -128,7 +135,6 @@ corpus::corpus(const std::string& model, const std::vector<std::string>& files, 
           if (ids && (id >= largest_ || largest_from_.empty())) largest_ = id, largest_from_ = where;
         add(d.ids, d.learned, context);
       } catch (const Error& e) {
-        if (!e.file.empty()) throw;
         throw Error(e.code == errc::usage ? errc::malformed : e.code, where, e.subject, e.expected, e.found);
       }
     }
@@ -148,10 +154,6 @@ void corpus::add(const std::vector<u32>& ids, const std::vector<bool>& learned, 
     }
     if (any) all_.push_back(std::move(s));
   }
-}
-
-u64 corpus::ids() const {
-  return std::accumulate(all_.begin(), all_.end(), u64{0}, [](u64 n, const sequence& s) { return n + s.ids.size(); });
 }
 
 batch corpus::at(u64 number, u32 count, u64 seed) const {

@@ -16,8 +16,6 @@ class corpus {
   // `model`: whose tokenizer and chat form are used. Throws Error{file, malformed, unsupported}, which name the line.
   corpus(const std::string& model, const std::vector<std::string>& files, u32 context);
 
-  u64 sequences() const { return all_.size(); }
-  u64 ids() const;
   // Batch `number`, from 0 on: `count` sequences, each once before any comes again, in an order that `seed` shuffles
   // anew each time.
   batch at(u64 number, u32 count, u64 seed) const;

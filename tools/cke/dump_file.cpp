@@ -11,6 +11,7 @@
 #include <cke/io/new_file.hpp>
 
 #include "commands.hpp"
+#include "json_text.hpp"
 #include "step_list.hpp"
 
 namespace cke::tool {
@@ -101,7 +102,7 @@ void dump_directory::read_index() {
   const json_object index = json_object::parse(text, nullptr, false);
   if (!index.is_object() || !index.contains("cke_dump")) fail(index_file, {}, "what cke dump writes", "something else");
   if (index["cke_dump"] != index_version)
-    fail(index_file, "cke_dump", std::to_string(index_version), index["cke_dump"].dump());
+    fail(index_file, "cke_dump", std::to_string(index_version), shown(index["cke_dump"]));
   try {
     model_ = index.at("model");
     for (const json_object& id : index.at("tokens")) tokens_.push_back(id.get<u32>());
@@ -118,7 +119,7 @@ void dump_directory::read_index() {
       if (value.file.find('/') != value.file.npos || value.rows == 0 || value.width == 0 || value.rows > 1u << 30 ||
           value.width > 1u << 30)
         fail(index_file, "value " + full_name(value.layer, value.name), "a file of this directory, and a shape",
-             v.dump());
+             shown(v));
       if (find(value.layer, value.name))
         fail(index_file, "value " + full_name(value.layer, value.name), "each value once", "it twice");
       values_.push_back(std::move(value));

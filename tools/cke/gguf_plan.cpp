@@ -199,7 +199,7 @@ class planner {
       if (const tensor_ref* of = from_.tensors.find(name.substr(0, name.size() - 10)); of && of->type == dtype::f8_e4m3)
         return;
     if (hf && (ahead || (model_.tied && t.name == "lm_head.weight") || t.name.ends_with("rotary_emb.inv_freq"))) return;
-    if (!hf && (ahead || t.name.starts_with("rope_f")))
+    if (!hf && (ahead || t.name.starts_with("rope_f")) && !t.shape.empty())
       return out_.push_back({t.name,
                              {t.shape.begin(), t.shape.end()},
                              role::norm,

@@ -7,10 +7,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+
+#include <cke/kernels/formats/convert.hpp>
+#include <cke/runtime/f8_matrix.hpp>
 
 namespace cke::tool {
 namespace {
@@ -30,13 +35,18 @@ bool goes_along(const fs::path& file) {
 }
 }  // namespace
 
-new_folder::new_folder(const std::string& path)
-    : path_(without_slash(path)), partial_(concat({path_, ".partial-", u64(::getpid())})) {
+new_folder::new_folder(const std::string& path) : path_(without_slash(path)) {
   struct stat st{};
   if (::lstat(path_.c_str(), &st) == 0)
     throw Error(errc::file, path_, {}, "a name that is free", "something: remove it first");
-  if (::mkdir(partial_.c_str(), 0777) != 0)
-    throw Error(errc::file, path_, {}, "a directory that can be made", std::strerror(errno));
+  // A process that was killed, of the same number, may have left such a folder: in a container all are number 1.
+  int made = -1;
+  for (u64 n = 0; made != 0; ++n) {
+    partial_ = concat({path_, ".partial-", u64(::getpid()), "-", n});
+    made = ::mkdir(partial_.c_str(), 0777);
+    if (made != 0 && errno != EEXIST)
+      throw Error(errc::file, path_, {}, "a directory that can be made", std::strerror(errno));
+  }
 }
 new_folder::~new_folder() {
   std::error_code gone;
@@ -89,6 +99,26 @@ std::string safetensors_header(const std::vector<written_tensor>& tensors) {
   text.append((8 - text.size() % 8) % 8, ' ');  // the data begins at a multiple of 8
   const u64 length = text.size();
   return std::string(reinterpret_cast<const char*>(&length), sizeof length) + text;
+}
+
+// Some rows at a time.
+void write_numbers(const tensor_index& all, const std::string& path, const tensor_ref& t, dtype type, new_file& to) {
+  u64 rows = 1;
+  for (const u64 n : t.shape) rows *= n;
+  const u64 columns = t.shape.back();
+  rows /= std::max<u64>(1, columns);
+  const bool scaled = t.type == dtype::f8_e4m3;
+  const f8_matrix scales = scaled ? f8_matrix_of(all, path, all.tensor(all.number_of(t.name))) : f8_matrix{};
+  std::vector<float> row(columns);
+  std::vector<std::byte> out(bytes_of(type, columns));
+  for (u64 r = 0; r < rows; ++r) {
+    if (scaled) scales.read(r, 0, columns, row.data());
+    else kernels::to_f32(t.type, t.bytes.data() + bytes_of(t.type, r * columns), static_cast<u32>(columns), row.data());
+    if (!std::ranges::all_of(row, [](float x) { return std::isfinite(x); }))
+      throw Error(errc::config_range, path, "tensor " + t.name, "finite numbers to convert", "one that is not");
+    kernels::from_f32(type, row.data(), static_cast<u32>(columns), out.data());
+    to.write(out);
+  }
 }
 
 }  // namespace cke::tool

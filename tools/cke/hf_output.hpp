@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <cke/io/hf_dir.hpp>
+#include <cke/io/new_file.hpp>
 #include <cke/io/tensor_index.hpp>
 
 #include "rooms.hpp"
@@ -45,5 +46,9 @@ struct written_tensor {
   u64 bytes;
 };
 std::string safetensors_header(const std::vector<written_tensor>& tensors);
+
+// Writes the numbers of a tensor of the directory `path`, which has the tensors `all`, as f32 or bf16. Throws
+// config_range where one is not finite.
+void write_numbers(const tensor_index& all, const std::string& path, const tensor_ref& t, dtype type, new_file& to);
 
 }  // namespace cke::tool

@@ -29,13 +29,18 @@ inline std::string option_number(double x) {
   return text;
 }
 
-// A number of a range, ends included; `above`: without the least. CLI11 alone would not say what it expected of a text
-// that is no number, and takes an empty one for 0.
-template <class T> CLI::Validator number(T least, T most, bool above = false) {
+// Which of a range's ends is not in it.
+enum class without : u8 { none, least, most };
+
+// A number of a range. CLI11 alone would not say what it expected of a text that is no number, and takes an empty one
+// for 0.
+template <class T> CLI::Validator number(T least, T most, without end_of_range = without::none) {
   const std::string low = option_number(static_cast<double>(least)), high = option_number(static_cast<double>(most));
-  const bool open = most == std::numeric_limits<T>::max();
+  const bool open = most == std::numeric_limits<T>::max(), above = end_of_range == without::least,
+             below = end_of_range == without::most;
   const std::string range = open ? concat({low, " or more"})
       : above                    ? concat({"above ", low, ", at most ", high})
+      : below                    ? concat({low, " to below ", high})
                                  : concat({low, " to ", high});
   const std::string wanted = concat({std::is_integral_v<T> ? "a whole number" : "a number",
                                      open        ? ", "
@@ -46,7 +51,7 @@ template <class T> CLI::Validator number(T least, T most, bool above = false) {
             T x{};
             const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), x);
             const bool right = error == std::errc{} && end == text.data() + text.size() && x >= least && x <= most &&
-                !(above && x == least);
+                !(above && x == least) && !(below && x == most);
             return right ? std::string() : concat({"expected ", wanted, ", found \"", text, "\""});
           },
           range};
@@ -128,11 +133,11 @@ inline std::vector<CLI::Option*> answer_options_of(CLI::App& app, answer_args& t
       ->check(probability)
       ->capture_default_str();
   app.add_option("--typical-p", how.typical_p, "only the most typical whose probabilities reach P; 1: off")
-      ->check(number(0.f, 1.f, true))
+      ->check(number(0.f, 1.f, without::least))
       ->capture_default_str();
   add(app.add_option("--repeat-penalty", how.repetition_penalty,
                      "divides (negative: multiplies) the logit of a token that occurred; 1: off")
-          ->check(number(0.f, 100.f, true))
+          ->check(number(0.f, 100.f, without::least))
           ->capture_default_str());
   add(app.add_option("--frequency-penalty", how.frequency_penalty,
                      "off a token's logit for each time it occurred; 0: off")

@@ -3,6 +3,7 @@
 #include "saved_run.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -26,49 +27,45 @@ void write_text(const std::string& path, const std::string& text) {
   file.commit();
 }
 
-// The tensor of the model that lies there in the file; null: it is another's, such as a tower's.
-const tensor_ref* same_tensor(const checkpoint& from, const tensor_ref& raw) {
-  const auto all = from.tensors.tensors();
-  const auto at = std::ranges::find_if(all, [&](const tensor_ref& t) { return t.bytes.data() == raw.bytes.data(); });
-  return at == all.end() ? nullptr : &*at;
-}
-
 void save_weights(const opened_trainer& t, const std::string& model, const std::string& folder) {
   copy_small_files(model, folder);
   write_text(folder + "/config.json", config_text(read_hf_files(model), "f32"));
   const auto ours = t.from.tensors.tensors();
   std::vector<float> numbers;
-  std::vector<const tensor_ref*> kept;  // tensors of the file
-  std::vector<std::size_t> trained;     // their numbers among ours; none: it goes along as it is
-  constexpr auto none = ~std::size_t{0};
+  const auto trained_numbers = [&](const tensor_ref* mine) {
+    numbers.resize(mine ? numbers_of(*mine) : 0);
+    return mine && t.model->read(CKE_PART_WEIGHTS, static_cast<std::size_t>(mine - ours.data()), numbers);
+  };
+  const auto has_scales = [&](const tensor_ref& raw) {
+    return raw.type == dtype::f8_e4m3 && raw.shape.size() == 2 && t.stored.find(raw.name + "_scale_inv");
+  };
+  struct kept_tensor {
+    const tensor_ref* raw;   // of the file
+    const tensor_ref* mine;  // if it is trained
+  };
+  std::vector<kept_tensor> kept;
   std::vector<written_tensor> list;
   u64 size = 0;
   for (const tensor_ref& raw : t.stored.tensors()) {
     if (is_scale(t.stored, raw.name)) continue;  // it is in the numbers then
-    kept.push_back(&raw);
     const tensor_ref* const mine = same_tensor(t.from, raw);
-    const std::size_t index = mine ? static_cast<std::size_t>(mine - ours.data()) : none;
-    numbers.resize(mine ? numbers_of(*mine) : 0);
-    const bool any = mine && t.model->read(CKE_PART_WEIGHTS, index, numbers);
-    trained.push_back(any ? index : none);
+    const bool trained = trained_numbers(mine), widened = trained || has_scales(raw);
+    // A tied head that lay in the file too, with the embedding's old numbers: beside new ones it would count.
+    if (mine && !trained && mine->name == "lm_head.weight") continue;
+    kept.push_back({&raw, trained ? mine : nullptr});
     list.push_back({raw.name,
-                    any ? "F32" : raw.stored,
+                    widened ? "F32" : raw.stored,
                     {raw.shape.begin(), raw.shape.end()},
-                    any ? numbers.size() * sizeof(float) : raw.bytes.size()});
+                    widened ? numbers_of(raw) * sizeof(float) : raw.bytes.size()});
     size += list.back().bytes;
   }
   const std::string head = safetensors_header(list);
   new_file file(folder + "/model.safetensors", head.size() + size);
   file.write(std::as_bytes(std::span(head)));
-  for (std::size_t i = 0; i < trained.size(); ++i) {
-    if (trained[i] == none) {
-      file.write(kept[i]->bytes);
-      continue;
-    }
-    numbers.resize(numbers_of(ours[trained[i]]));
-    t.model->read(CKE_PART_WEIGHTS, trained[i], numbers);
-    file.write(std::as_bytes(std::span(numbers)));
-  }
+  for (const auto& [raw, mine] : kept)
+    if (trained_numbers(mine)) file.write(std::as_bytes(std::span(numbers)));
+    else if (has_scales(*raw)) write_numbers(t.stored, model, *raw, dtype::f32, file);
+    else file.write(raw->bytes);
   file.commit();
 }
 
@@ -122,7 +119,8 @@ std::vector<std::string> names_of_additions(const opened_trainer& t) {
   return names;
 }
 
-// The ends of the names of modules, short where no other tensor of the checkpoint has such an end.
+// The ends of the names of modules, short where no other tensor of the checkpoint has such an end; of a GGUF file,
+// whose names are others, whole ones.
 std::vector<std::string> targets_of(const opened_trainer& t, const std::vector<std::string>& names) {
   const auto module_of = [](std::string_view name) { return name.substr(0, name.rfind('.')); };
   const auto end_of = [&](std::string_view name) {
@@ -132,8 +130,9 @@ std::vector<std::string> targets_of(const opened_trainer& t, const std::vector<s
   std::set<std::string> others, targets;
   for (const tensor_ref& raw : t.stored.tensors())
     if (std::ranges::find(names, raw.name) == names.end()) others.emplace(end_of(raw.name));
+  const bool whole = t.stored.tensors().empty();
   for (const std::string& name : names)
-    targets.emplace(others.contains(std::string(end_of(name))) ? module_of(name) : end_of(name));
+    targets.emplace(whole || others.contains(std::string(end_of(name))) ? module_of(name) : end_of(name));
   return {targets.begin(), targets.end()};
 }
 
@@ -216,11 +215,12 @@ void load_additions(const opened_trainer& t, const adapter& from) {
       throw Error(errc::tensor_shape, from.path, "tensor " + adapter_name(names[i], 'A'),
                   '[' + std::to_string(m.of.rank) + ", " + std::to_string(m.of.cols) + ']',
                   '[' + std::to_string(pair->rank) + ", " + std::to_string(pair->a->shape[1]) + ']');
+    if (std::abs(pair->scale * static_cast<float>(pair->rank) - t.alpha) > 1e-6f * std::abs(t.alpha))
+      throw Error(errc::unsupported, from.path, "alpha_pattern", "one alpha for all matrices that are trained",
+                  "another for " + names[i]);
     m.a = pair->a_numbers(), m.b = pair->b_numbers();
     t.model->write_added(CKE_PART_WEIGHTS, i, m.a.data(), m.b.data());
   }
-  if (names.size() != from.pairs.size())
-    throw Error(errc::unsupported, from.path, {}, "additions to matrices of the model's layers alone", "others");
 }
 
 }  // namespace cke::tool

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // train.cpp: cke train: AdamW on batches, to a Hugging Face directory.
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -86,6 +87,24 @@ std::string config_folder(const std::string& config) {
   return path.has_parent_path() ? path.parent_path().string() : ".";
 }
 
+// A directory of --save-every whose name is taken is found before the work, too.
+void refuse_taken_steps(const std::string& output, u64 taken, const train_args& args) {
+  if (!args.save_every) return;
+  const std::filesystem::path path(output), folder = path.has_parent_path() ? path.parent_path() : ".";
+  const std::string before = path.filename().string() + ".step-";
+  std::error_code unreadable;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, unreadable)) {
+    const std::string name = entry.path().filename();
+    u64 step{};
+    if (!name.starts_with(before)) continue;
+    const auto [end, error] = std::from_chars(name.data() + before.size(), name.data() + name.size(), step);
+    if (error == std::errc{} && end == name.data() + name.size() && step > taken && step < args.steps &&
+        step % args.save_every == 0)
+      throw Error(errc::file, output + name.substr(before.size() - 6), {}, "a name that is free",
+                  "something: remove it first");
+  }
+}
+
 double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 }  // namespace
@@ -93,7 +112,7 @@ double seconds() { return std::chrono::duration<double>(std::chrono::steady_cloc
 void train(const train_args& args) {
   std::optional<adapter> begin;
   if (!args.added.empty()) begin = read_adapter(args.added);
-  const u32 rank = begin ? begin->rank : args.rank;
+  const u32 rank = begin ? begin->rank : args.rank;  // 0: all weights are trained
   if (args.model.empty() == args.config.empty())
     throw Error(errc::usage, {}, "MODEL, --config", "one of them", args.model.empty() ? "none" : "both");
   const std::string model = args.config.empty() ? args.model : config_folder(args.config);
@@ -103,7 +122,7 @@ void train(const train_args& args) {
   const batch_source source(args, model);
   std::optional<corpus> held_out;
   if (!args.held_out.empty()) held_out.emplace(model, args.held_out, source.context());
-  { const new_folder test(args.output); }  // a name that is taken is found before the work
+  const std::string output = new_folder(args.output).name();  // a name that is taken is found before the work
   step_log log(args.log);
   const opened_trainer t = open_trainer(model,
                                         {.threads = args.threads,
@@ -118,11 +137,11 @@ void train(const train_args& args) {
                                          .label_smoothing = args.label_smoothing,
                                          .z_loss = args.z_loss,
                                          .balance_loss = args.balance_loss,
-                                         .rank = rank,
-                                         .alpha = begin ? begin->alpha : args.alpha,
+                                         .rank = args.rank,
+                                         .alpha = args.alpha,
                                          .seed = args.seed,
-                                         .targets = begin ? begin->targets.c_str() : args.targets.c_str()},
-                                        !args.config.empty());
+                                         .targets = args.targets.c_str()},
+                                        !args.config.empty(), begin ? &*begin : nullptr);
   if (begin) load_additions(t, *begin);
   source.check_ids(t.model->facts().vocab);
   if (held_out) held_out->check_ids(t.model->facts().vocab);
@@ -139,6 +158,7 @@ void train(const train_args& args) {
     throw Error(errc::usage, {}, "--steps",
                 "more than the " + std::to_string(t.model->facts().steps) + " that were taken",
                 std::to_string(args.steps));
+  refuse_taken_steps(output, t.model->facts().steps, args);
   const interrupt_guard ctrl_c;
   // Operations for an id: forth, and back to inputs and to weights that are not frozen.
   const double operations = (rank ? 4.0 : 6.0) * static_cast<double>(t.model->facts().products);
@@ -182,15 +202,14 @@ void train(const train_args& args) {
       put("step " + std::to_string(step) + ": " + *args.sample + *said + '\n');
     }
     if (args.save_every && step % args.save_every == 0 && step < args.steps)
-      save_run(t, model, args.output + ".step-" + std::to_string(step), next);
+      save_run(t, model, output + ".step-" + std::to_string(step), next);
   }
   if (is_terminal(STDERR_FILENO)) std::fputs("\r\033[K", stderr);
   peak = std::max(peak, peak_now());  // what else runs on the machine may have slowed one of the two
-  save_run(t, model, args.output, next);
+  save_run(t, model, output, next);
   char loss_text[40] = "";
   if (unseen) std::snprintf(loss_text, sizeof loss_text, ", held-out loss %.4f", *unseen);
-  put(args.output + ": " + t.name + ", " + std::to_string(t.model->facts().steps) + " steps, " + speed() + loss_text +
-      '\n');
+  put(output + ": " + t.name + ", " + std::to_string(t.model->facts().steps) + " steps, " + speed() + loss_text + '\n');
 }
 
 }  // namespace cke::tool

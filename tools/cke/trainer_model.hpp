@@ -26,7 +26,6 @@ class trainer_model {
   void logits_after(std::span<const u32> ids, std::span<float> logits);           // [vocab] of the facts
   double gradient_norm();
   double step(const cke_adamw& options);  // returns the norm
-  void clear() { door_->cke_trainer_clear(trainer_); }
   // False if nothing in the tensor is trained.
   bool read(int32_t part, std::size_t tensor, std::span<float> to);
   void write(int32_t part, std::size_t tensor, std::span<const float> from);

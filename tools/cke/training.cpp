@@ -36,9 +36,28 @@ std::string_view flag_of(std::string_view option) {
                                  : "";
 }
 
+// The matrices that an adapter adds to, by the names that the model has for them, joined by commas.
+std::string modules_of(const adapter& added, const opened_trainer& t) {
+  std::string all;
+  for (const adapter_pair& p : added.pairs) {
+    const tensor_ref *const raw = t.stored.find(p.tensor), *const mine = raw ? same_tensor(t.from, *raw) : nullptr;
+    const std::string_view name = mine ? mine->name : std::string_view(p.tensor);
+    (all += all.empty() ? "" : ",") += name.substr(0, name.rfind('.'));
+  }
+  return all;
+}
+
 }  // namespace
 
-opened_trainer open_trainer(const std::string& path, cke_train_options options, bool from_nothing) {
+const tensor_ref* same_tensor(const checkpoint& from, const tensor_ref& raw) {
+  const auto all = from.tensors.tensors();
+  const auto at = std::ranges::find_if(all, [&](const tensor_ref& t) { return t.bytes.data() == raw.bytes.data(); });
+  return at == all.end() ? nullptr : &*at;
+}
+
+opened_trainer open_trainer(const std::string& path, cke_train_options options, bool from_nothing,
+                            const adapter* begin) {
+  if (begin) options.rank = begin->rank, options.alpha = begin->alpha;
   opened_trainer t{{}, {}, {}, options.rank, options.alpha, nullptr};
   if (from_nothing) t.from = open_config(path);
   else if (!std::filesystem::is_directory(path)) t.from = open_checkpoint(path);
@@ -52,9 +71,14 @@ opened_trainer open_trainer(const std::string& path, cke_train_options options, 
   if (from_nothing)
     t.from.tensors = t.stored = initial_weights(
         *door, {options.seed, deviation_of(t.from), options.pads, options.padding}, path + ", from nothing");
+  const std::string targets = begin ? modules_of(*begin, t) : std::string();
+  if (begin) options.targets = targets.c_str();
   try {
     t.model = std::make_unique<trainer_model>(door, t.from, options);
   } catch (const Error& e) {
+    if (begin && e.subject == "targets")
+      throw Error(errc::unsupported, begin->path, "tensor " + adapter_name(e.found + ".weight", 'A'),
+                  "additions to matrices of the model's layers alone", "this one");
     const std::string_view flag = flag_of(e.subject);
     if (flag.empty()) throw;
     throw Error(e.code, e.file, flag, e.expected, e.found);

@@ -2,6 +2,7 @@
 // training.hpp: a checkpoint opened to be trained.
 #pragma once
 
+#include "adapter_file.hpp"
 #include "rooms.hpp"
 #include "source.hpp"
 #include "trainer_model.hpp"
@@ -17,8 +18,12 @@ struct opened_trainer {
   std::unique_ptr<trainer_model> model;
 };
 // Opens, compiles if necessary, and loads; the padding is the config's. With from_nothing, of a directory that has no
-// weights or others, options.seed makes them. Throws Error.
-opened_trainer open_trainer(const std::string& path, cke_train_options options, bool from_nothing = false);
+// weights or others, options.seed makes them. With `begin`, rank, alpha and targets are the adapter's. Throws Error.
+opened_trainer open_trainer(const std::string& path, cke_train_options options, bool from_nothing = false,
+                            const adapter* begin = nullptr);
+
+// The tensor of the model that lies there in its file; null: it is another's, such as a tower's.
+const tensor_ref* same_tensor(const checkpoint& from, const tensor_ref& raw);
 
 // Numbers of a tensor.
 u64 numbers_of(const tensor_ref& t);

@@ -54,7 +54,7 @@ inline void grad_options_of(CLI::App& app, grad_args& to) {
 
 inline void train_options_of(CLI::App& app, train_args& to) {
   const auto some = number(u64{0}, u64{1} << 40);
-  const auto share = number(0.f, 1.f);
+  const auto decay = number(0.f, 1.f, without::most);
   auto* model = app.add_option("MODEL", to.model, "a Hugging Face directory; for additions also a .gguf file");
   auto* config =
       app.add_option(
@@ -119,12 +119,15 @@ inline void train_options_of(CLI::App& app, train_args& to) {
   app.add_option("--schedule", to.schedule, "how it falls: constant, linear, cosine")
       ->check(CLI::IsMember({"constant", "linear", "cosine"}))
       ->capture_default_str();
-  app.add_option("--beta1", to.beta1, "AdamW's decay of the mean")->type_name("X")->check(share)->capture_default_str();
+  app.add_option("--beta1", to.beta1, "AdamW's decay of the mean")->type_name("X")->check(decay)->capture_default_str();
   app.add_option("--beta2", to.beta2, "and of the mean of squares")
       ->type_name("X")
-      ->check(share)
+      ->check(decay)
       ->capture_default_str();
-  app.add_option("--eps", to.eps, "added to its root")->type_name("X")->check(share)->capture_default_str();
+  app.add_option("--eps", to.eps, "added to its root")
+      ->type_name("X")
+      ->check(number(0.f, 1.f, without::least))
+      ->capture_default_str();
   app.add_option("--weight-decay", to.weight_decay, "of tensors with two dimensions or more")
       ->type_name("X")
       ->check(number(0.f, 1e3f))

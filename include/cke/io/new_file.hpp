@@ -28,8 +28,7 @@ class new_file {
   enum class existing : u8 { kept, replaced };
 
   // Reserves all `size` bytes, so that a full disk is detected before the work.
-  new_file(std::string path, u64 size, existing old = existing::kept)
-      : path_(std::move(path)), partial_(concat({path_, ".partial-", static_cast<u64>(::getpid())})), old_(old) {
+  new_file(std::string path, u64 size, existing old = existing::kept) : path_(std::move(path)), old_(old) {
     struct stat st{};
     const bool taken = ::lstat(path_.c_str(), &st) == 0;
     if (taken && old == existing::replaced && !S_ISREG(st.st_mode))
@@ -38,7 +37,11 @@ class new_file {
     if (old == existing::kept && ::access("/proc/self/fd", X_OK) == 0)
       fd_ = ::open(folder().c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
     nameless_ = fd_ >= 0;
-    if (!nameless_) fd_ = ::open(partial_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    // A process that was killed, of the same number, may have left such a file: in a container all are number 1.
+    for (u64 n = 0; fd_ < 0 && (n == 0 || errno == EEXIST); ++n) {
+      partial_ = concat({path_, ".partial-", static_cast<u64>(::getpid()), "-", n});
+      fd_ = ::open(partial_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    }
     if (fd_ < 0) fail("a file that can be written", std::strerror(errno));
     if (size && ::fallocate(fd_, 0, 0, static_cast<off_t>(size)) != 0 && errno != EOPNOTSUPP && errno != EINVAL &&
         errno != ENOSYS)

@@ -8,9 +8,10 @@ CKE_COMPILED_ONCE
 namespace cke::train {
 
 struct adamw_options {
-  float lr = 1e-3f, beta1 = 0.9f, beta2 = 0.95f, eps = 1e-8f;
-  float weight_decay = 0.1f;  // of tensors with two dimensions or more
-  float clip = 1;             // most norm of all gradients together; 0: any
+  float lr = 1e-3f, beta1 = 0.9f, beta2 = 0.95f;  // the betas below 1
+  float eps = 1e-8f;                              // above 0
+  float weight_decay = 0.1f;                      // of tensors with two dimensions or more
+  float clip = 1;                                 // most norm of all gradients together; 0: any
 };
 
 // The factors of a step; the same for all numbers of a tensor.

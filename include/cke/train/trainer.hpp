@@ -72,10 +72,11 @@ template <class Isa> class trainer_of {
     join();
     return finite("norm of the gradients", adamw::norm(parameters_, threads_));
   }
-  // One step of the optimizer, after which the gradients are 0; returns their norm. Throws config_range, as above;
-  // the weights are then unchanged.
+  // One step of the optimizer, after which the gradients are 0; returns their norm. Throws config_range, as above and
+  // for an option out of its range; the weights are then unchanged.
   double step(const adamw_options& o) {
     if (!options_.optimizes) throw Error(errc::usage, {}, "trainer", "one that optimizes", "one for gradients alone");
+    check(o);
     const double norm = gradient_norm();
     optimizer_.step(parameters_, threads_, norm, o);
     parameters_.clear_gradients();
@@ -123,6 +124,17 @@ template <class Isa> class trainer_of {
       throw Error(errc::usage, {}, "balance_loss", "a model with experts, or 0", "a model without");
     return o;
   }
+  static void check(const adamw_options& o) {
+    const auto check = [](const char* name, float x, bool fits, const char* range) {
+      if (!fits || !std::isfinite(x)) throw Error(errc::config_range, {}, name, range, std::to_string(x));
+    };
+    check("lr", o.lr, o.lr >= 0, "0 or more");
+    check("beta1", o.beta1, o.beta1 >= 0 && o.beta1 < 1, "0 to below 1");
+    check("beta2", o.beta2, o.beta2 >= 0 && o.beta2 < 1, "0 to below 1");
+    check("eps", o.eps, o.eps > 0, "above 0");
+    check("weight_decay", o.weight_decay, o.weight_decay >= 0, "0 or more");
+    check("clip", o.clip, o.clip >= 0, "0 or more");
+  }
   void join() {
     if (!joined_) parameters_.join_gradients();
     joined_ = true;
@@ -133,18 +145,21 @@ template <class Isa> class trainer_of {
   }
   static double targets_of(std::span<const example> examples) {
     u64 targets = 0;
-    for (const example& e : examples)
+    for (const example& e : examples) {
+      if (e.targets.size() != e.ids.size())
+        throw Error(errc::usage, {}, "targets", concat({e.ids.size()}), concat({e.targets.size()}));
       for (const u32 id : e.targets) targets += id != no_target;
+    }
     if (targets == 0) throw Error(errc::usage, {}, "labels", "one that is not ignored", "none");
     return static_cast<double>(targets);
   }
-  // f(examples), for as many at a time as a pass takes.
+  // f(examples), for as many at a time as a pass takes, but for empty ones.
   void each_pass(std::span<const example> examples, auto f) const {
     for (std::size_t first = 0, end; first < examples.size(); first = end) {
       u64 rows = examples[first].ids.size();
       for (end = first + 1; end < examples.size() && rows + examples[end].ids.size() <= options_.rows; ++end)
         rows += examples[end].ids.size();
-      f(examples.subspan(first, end - first));
+      if (rows > 0) f(examples.subspan(first, end - first));
     }
   }
   float* array(part of) {

@@ -51,6 +51,19 @@ TEST_CASE("json_schema: white space, escapes and numbers as JSON has them") {
         {R"({"b":1,"a":1})", R"({"\u0061":1})", R"({"a":1,"a":2})"}}},
       {{{"type", "object"}, {"required", {"x", "x"}}}, {{R"({"x":1})"}, {R"({"x":1,"x":1})"}}},
       {{{"const", {{"a", {1, "é"}}}}}, {{R"({"a":[1,"é"]})"}, {R"({"a": [1,"é"]})"}}},
+      // Types beside a list of schemas hold for each of them, and limits beside a list of values for each of these.
+      {json::parse(R"({"type": "integer", "anyOf": [{"maximum": -10}, {"minimum": 10}]})"),
+       {{"-10", "12"}, {"10.5", "3", "\"a\""}}},
+      {json::parse(R"({"type": "string", "anyOf": [{"format": "date"}, {"format": "time"}]})"),
+       {{"\"2024-02-29\""}, {"5", "{}", "\"x\""}}},
+      {json::parse(R"({"type": ["integer", "null"], "oneOf": [{"type": "null"}, {"type": "integer", "minimum": 5}]})"),
+       {{"null", "7"}, {"4", "\"a\""}}},
+      {json::parse(R"({"type": "number", "allOf": [{"$ref": "#/$defs/n"}], "$defs": {"n": {"type": "integer"}}})"),
+       {{"3"}, {"3.5", "\"a\""}}},
+      {json::parse(R"({"enum": [1, 2, 3, "ab", "abc", "é"], "minimum": 2, "exclusiveMaximum": 3, "maxLength": 2})"),
+       {{"2", "\"ab\"", "\"é\""}, {"1", "3", "\"abc\""}}},
+      {json::parse(R"({"type": "integer", "minimum": 1000000000000000})"),
+       {{"1000000000000000", "9999999999999999"}, {"999999999999999"}}},
   };
   for (const auto& [schema, texts] : table) {
     auto a = automaton_of(schema);
@@ -98,14 +111,54 @@ TEST_CASE("json_schema: what a grammar cannot say is refused by name") {
       {R"({"type": "object", "properties": {}, "required": ["a"], "additionalProperties": false})",
        "schema.json: schema.required: expected names of properties, found 'a'"},
       {R"({"enum": []})", "schema.json: schema.enum: expected a list of values, found []"},
+      {R"({"type": "integer", "minimum": 0, "maximum": 100, "exclusiveMaximum": false})",
+       "schema.json: schema.exclusiveMaximum: expected a whole number of at most 15 digits, found false"},
+      {R"({"type": "integer", "minimum": "5"})",
+       "schema.json: schema.minimum: expected a whole number of at most 15 digits, found \"5\""},
+      {R"({"type": "string", "anyOf": [{"type": "string"}, {"type": "null"}]})",
+       "schema.json: schema.anyOf[1]: expected types within those beside the list, found \"null\""},
+      {R"({"type": "string", "$ref": "#/$defs/x", "$defs": {"x": {"type": "integer"}}})",
+       "schema.json: schema.type: expected none beside $ref, or one that what it refers to is within, found "
+       "\"string\""},
+      {R"({"enum": [1, 2], "minimum": 3})",
+       "schema.json: schema: expected a value of its type and limits among those it lists, found none"},
+      {R"({"enum": ["a"], "pattern": "^b$"})",
+       "schema.json: schema.pattern: expected no such limit beside values that are listed, found 'pattern'"},
       {R"({"type": "string", "enum": [1]})",
-       "schema.json: schema: expected a value of its type among those it lists, found none"},
+       "schema.json: schema: expected a value of its type and limits among those it lists, found none"},
   };
   for (const auto& [schema, message] : table) {
     CAPTURE(schema);
     CHECK_THROWS_WITH_AS(parse_gbnf(json_schema_gbnf(json::parse(schema), "schema.json"), "its grammar"), message,
                          Error);
   }
+  // What would take hours, or the stack.
+  json many;
+  for (int i = 0; i < 20'000; ++i) many["oneOf"].push_back(json::parse("{\"const\": " + std::to_string(i) + "}"));
+  CHECK_THROWS_AS(json_schema_gbnf(many, "schema.json"), Error);
+  json alike = json::parse(R"({"oneOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/b"}]})");
+  for (const std::string name : {"a", "b"})
+    for (int i = 0; i < 200; ++i) {
+      const std::string key = "p" + std::to_string(i);
+      json& of = alike["$defs"][name];
+      of["properties"][key]["$ref"] = "#/$defs/" + name;
+      of["required"].push_back(key);
+    }
+  CHECK_THROWS_WITH_AS(json_schema_gbnf(alike, "schema.json"),
+                       "schema.json: schema.oneOf: expected schemas that are soon told apart, found others", Error);
+  json named;
+  named["properties"][std::string(100'000, 'a')] = true;
+  named["additionalProperties"] = true;
+  CHECK_THROWS_WITH_AS(json_schema_gbnf(named, "schema.json"),
+                       "schema.json: schema.additionalProperties: expected names of at most 1024 bytes where there may "
+                       "be others, found 100000",
+                       Error);
+  named["additionalProperties"] = false;
+  auto alone = automaton_of(named);
+  CHECK(accepts(alone, "{}"));
+  json list;
+  for (int i = 0; i < 60'000; ++i) list["required"].push_back("n" + std::to_string(i));
+  CHECK_THROWS_AS(json_schema_gbnf(list, "schema.json"), Error);
   json deep = true;
   for (int i = 0; i < 100; ++i) deep = {{"type", "array"}, {"items", deep}};
   CHECK_THROWS_AS(json_schema_gbnf(deep, "schema.json"), Error);

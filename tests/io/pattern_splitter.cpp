@@ -40,6 +40,12 @@ TEST_CASE("pattern splitter: a rule sees the pieces of those before it, and noth
   CHECK(cut({{"-"}, {"(?<=-)b"}}, "a-b") == pieces{"a", "-", "b"});
 }
 
+TEST_CASE("pattern splitter: a long match needs no more than a short one") {
+  const std::string word(100'000, 'a');
+  for (const char* pattern : {"[\\p{L}&&[^\\p{Han}]]+", "(?:\\p{L}|\\p{N})+"})
+    CHECK(cut({{pattern}}, word) == pieces{word});
+}
+
 TEST_CASE("pattern splitter: a match of nothing cuts") {
   CHECK(cut({{"(?=(\\d{3})+(?!\\d))"}}, "1234567") == pieces{"1", "234", "567"});
   CHECK(cut({{"x*"}}, "äb") == pieces{"ä", "b"});

@@ -211,6 +211,17 @@ TEST_CASE("constraint: at most one call where calls may not be parallel") {
         "parallel_tool_calls: true beside a grammar");
 }
 
+TEST_CASE("constraint: a parameter whose schemas refer to one another without end is of any kind, at once") {
+  json function = json::parse(R"({"name": "f", "parameters": {"type": "object",
+    "properties": {"n": {"type": "null"}, "p": {"$ref": "#/$defs/x"}}}})");
+  json again;
+  again["$ref"] = "#/$defs/x";
+  for (int i = 0; i < 32; ++i) function["parameters"]["$defs"]["x"]["anyOf"].push_back(again);
+  const tool_signature tool = read_tool_signature(function);
+  CHECK(tool.parameters.at(0).kinds == json_kinds::null);
+  CHECK(tool.parameters.at(1).kinds == json_kinds::any);
+}
+
 TEST_CASE("constraint: what cannot be held to is refused") {
   const json object{{"response_format", {{"type", "json_object"}}}}, grammar{{"grammar", "root ::= \"a\""}},
       required{{"tool_choice", "required"}};
@@ -238,6 +249,19 @@ TEST_CASE("constraint: what cannot be held to is refused") {
   json odd = with_tools(required);
   odd["tools"][0]["function"]["parameters"]["not"] = json::object();
   CHECK(message_of(odd, hermes) == "taken");
+  // Nothing stays of what was refused, such as the name of a definition that could not be written.
+  const char* const advice[]{
+      R"({"type": "object", "properties": {"a": {"$ref": "#/$defs/w"}, "b": {"$ref": "#/$defs/w"}},
+          "$defs": {"w": {"type": "object", "properties": {"n": {"type": "number", "minimum": 0.5}}}}})",
+      R"({"type": "object", "properties": {"root": {"$ref": "#/$defs/node"}}, "$defs": {"node": {"type": "object",
+          "properties": {"kids": {"type": "array", "items": {"$ref": "#/$defs/node"}},
+                         "weight": {"type": "number", "minimum": 0.5}}}}})"};
+  for (const char* schema : advice)
+    for (const char* form : {"hermes", "qwen3_coder"}) {
+      json now = with_tools(required);
+      now["tools"][0]["function"]["parameters"] = json::parse(schema);
+      CHECK(message_of(now, form_of(form)) == "taken");
+    }
   odd["tools"][0]["function"]["strict"] = true;
   CHECK(message_of(odd, hermes) ==
         "tools.add.parameters.not: expected a keyword that a grammar can express, found 'not'");

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "../text/grammar/json_rules.hpp"
 #include "../text/grammar/number_range.hpp"
@@ -27,7 +28,14 @@ class json_schema_rules : json_schema_reader {
   std::string item(const json& schema, const std::string& path) { return item(schema, path, schema); }
   std::string item(const json& schema, const std::string& path, const json& root) {
     root_ = &root;
-    return value(schema, path, 0);
+    const auto references = references_;
+    const json_rules::state rules = rules_.now();
+    try {
+      return value(schema, path, 0);
+    } catch (...) {  // of a schema that is refused nothing stays: the caller may go on without it
+      references_ = references, rules_.back_to(rules);
+      throw;
+    }
   }
   // The rule for white space, which may separate any two parts of a document.
   std::string blank() { return rules_.shared("ws"); }
@@ -46,11 +54,15 @@ class json_schema_rules : json_schema_reader {
     }
     if (!s.is_object()) throw Error(errc::malformed, file_, path, "a schema: an object, true or false", s.dump());
     need_known(s, path);
-    if (const json* r = find(s, "$ref")) return reference(*r, path, depth);
+    if (const json* r = find(s, "$ref")) {
+      if (s.contains("type") && !within(target(*r, path), s, path))
+        refuse(path + ".type", "none beside $ref, or one that what it refers to is within", s["type"].dump());
+      return reference(*r, path, depth);
+    }
     if (const json* c = find(s, "const")) return constants(json::array({*c}), s, path);
     if (const json* e = find(s, "enum")) return constants(*e, s, path);
     for (const char* key : {"anyOf", "oneOf", "allOf"})
-      if (const json* list = find(s, key)) return combined(*list, key, path + '.' + key, depth);
+      if (const json* list = find(s, key)) return combined(*list, s, key, path + '.' + key, depth);
     std::vector<std::string> all;
     for (const std::string& type : types(s, path)) all.push_back(typed(type, s, path, depth));
     return gbnf::either(all);
@@ -80,13 +92,14 @@ class json_schema_rules : json_schema_reader {
       throw Error(errc::malformed, file_, path + ".enum", "a list of values", list.dump());
     std::vector<std::string> all;
     for (const json& v : list)
-      if (!s.contains("type") ||
-          std::ranges::any_of(types(s, path), [&](const std::string& t) { return has_type(v, t); }))
+      if (keeps(v, s, path) && (!s.contains("type") || std::ranges::any_of(types(s, path), [&](const std::string& t) {
+            return has_type(v, t);
+          })))
         all.push_back(gbnf::literal(v.dump(-1, ' ', false, json::error_handler_t::replace)));
-    if (all.empty()) refuse(path, "a value of its type among those it lists", "none");
+    if (all.empty()) refuse(path, "a value of its type and limits among those it lists", "none");
     return gbnf::either(all);
   }
-  std::string combined(const json& list, const std::string& key, const std::string& path, u32 depth) {
+  std::string combined(const json& list, const json& s, const std::string& key, const std::string& path, u32 depth) {
     if (!list.is_array() || list.empty()) throw Error(errc::malformed, file_, path, "a list of schemas", list.dump());
     if (key == "allOf" && list.size() > 1) refuse(path, "one schema in allOf", std::to_string(list.size()));
     if (key == "oneOf")
@@ -97,7 +110,10 @@ class json_schema_rules : json_schema_reader {
                    "schemas that no document fits two of: by their types, or a required property of different values",
                    std::to_string(j) + " and " + std::to_string(i));
     std::vector<std::string> all;
-    for (const json& one : list) all.push_back(value(one, path + '[' + std::to_string(all.size()) + ']', depth + 1));
+    for (const json& one : list) {
+      const std::string at = path + '[' + std::to_string(all.size()) + ']';
+      all.push_back(value(narrowed(one, s, at), at, depth + 1));
+    }
     return gbnf::either(all);
   }
   // ---- strings and numbers --------------------------------------------------------------------------
@@ -131,7 +147,7 @@ class json_schema_rules : json_schema_reader {
     const auto bound = [&](const char* key, bool exclusive, std::optional<i64>& to, bool& excluded, bool upper) {
       const json* v = find(s, key);
       if (!v) return;
-      const double x = v->is_number() ? v->get<double>() : 0.5;
+      const double x = v->is_number() ? v->get<double>() : INFINITY;
       if (std::abs(x) > 1e15 || (std::floor(x) != x && !whole))
         refuse(path + '.' + key, "a whole number of at most 15 digits", v->dump());
       const auto n = static_cast<i64>(upper ? std::floor(x) : std::ceil(x));
@@ -196,32 +212,33 @@ class json_schema_rules : json_schema_reader {
       throw Error(errc::malformed, file_, path + ".properties", "schemas by name", properties->dump());
     const json* others = find(s, "additionalProperties");
     std::vector<std::pair<std::string, bool>> members;  // expression, required
-    std::vector<std::string> names;
+    std::set<std::string> names, needed_names;
     const auto add = [&](const std::string& name, const json& schema, const std::string& at, bool needed) {
       const std::string key = gbnf::literal(json(name).dump(-1, ' ', false, json::error_handler_t::replace));
       members.emplace_back(key + R"( ":" ws )" + value(schema, at, depth + 1) + " ws", needed);
-      names.push_back(name);
+      names.insert(name);
     };
-    const json any = true;
+    const json any = true, no_names = json::array();
     const json& other_schema = others ? *others : any;
     const std::string other_path = path + ".additionalProperties";
+    const json* list = find(s, "required");
+    if (!list) list = &no_names;
+    if (!list->is_array() || std::ranges::any_of(*list, [](const json& name) { return !name.is_string(); }))
+      throw Error(errc::malformed, file_, path + ".required", "a list of names", list->dump());
+    for (const json& name : *list) needed_names.insert(name.get_ref<const std::string&>());
     for (const auto& [name, schema] : properties->items())
-      add(name, schema, path + ".properties." + name, required(s, name));
-    if (const json* list = find(s, "required")) {
-      if (!list->is_array()) throw Error(errc::malformed, file_, path + ".required", "a list of names", list->dump());
-      for (const json& name : *list) {
-        if (!name.is_string()) throw Error(errc::malformed, file_, path + ".required", "a list of names", list->dump());
-        const auto& key = name.get_ref<const std::string&>();
-        if (std::ranges::find(names, key) != names.end()) continue;
-        if (others && *others == false) refuse(path + ".required", "names of properties", "'" + key + "'");
-        add(key, other_schema, other_path, true);
-      }
+      add(name, schema, path + ".properties." + name, needed_names.contains(name));
+    for (const json& one : *list) {
+      const auto& name = one.get_ref<const std::string&>();
+      if (names.contains(name)) continue;
+      if (others && *others == false) refuse(path + ".required", "names of properties", "'" + name + "'");
+      add(name, other_schema, other_path, true);
     }
     // If properties are listed, others are allowed only if the schema mentions them.
     std::string tail_first, tail_more;
     if (others ? *others != false : properties->empty()) {
-      const std::string other =
-          rules_.add(other_name(names) + R"( ":" ws )" + value(other_schema, other_path, depth + 1) + " ws");
+      const std::string other = rules_.add(other_name({names.begin(), names.end()}, other_path) + R"( ":" ws )" +
+                                           value(other_schema, other_path, depth + 1) + " ws");
       tail_more = rules_.add(R"(("," ws )" + other + ")*");
       tail_first = '(' + other + ' ' + tail_more + ")?";
     }
@@ -238,14 +255,19 @@ class json_schema_rules : json_schema_reader {
     return rules_.add(R"("{" ws )" + (tail_first.empty() ? "" : tail_first + ' ') + R"("}")");
   }
   // A key that is none of `names`: it differs at some character, or is a proper prefix or an extension of a name.
-  std::string other_name(const std::vector<std::string>& names) {
+  std::string other_name(const std::vector<std::string_view>& names, const std::string& path) {
     if (names.empty()) return rules_.shared("string");
+    constexpr std::size_t longest = 1024;  // unlike() goes down a level for each letter
+    for (const std::string_view name : names)
+      if (name.size() > longest)
+        refuse(path, concat({"names of at most ", u64{longest}, " bytes where there may be others"}),
+               concat({u64{name.size()}}));
     return R"("\"" )" + unlike(names) + R"( "\"")";
   }
-  std::string unlike(const std::vector<std::string>& names) {
-    std::map<u32, std::vector<std::string>> by_first;
+  std::string unlike(const std::vector<std::string_view>& names) {
+    std::map<u32, std::vector<std::string_view>> by_first;
     bool is_name = false;
-    for (const std::string& name : names) {
+    for (const std::string_view name : names) {
       if (name.empty()) is_name = true;
       else if (const code_point c = code_point_at(name, 0); c.value < stray_byte)
         by_first[c.value].push_back(name.substr(c.size));

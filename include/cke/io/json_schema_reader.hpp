@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "../core/concat.hpp"
 #include "../core/error.hpp"
 
 CKE_COLD_OPTIONAL_BEGIN
@@ -121,12 +122,54 @@ class json_schema_reader {
     if (type == "number") return v.is_number();
     return type == v.type_name();
   }
+  // Whether a schema names types itself, all of which are among those of `limit`.
+  bool within(const json& s, const json& limit, const std::string& path) const {
+    if (!s.is_object() || !s.contains("type")) return false;
+    const auto most = types(limit, path), mine = types(s, path);
+    return std::ranges::all_of(mine, [&](const std::string& t) {
+      return std::ranges::find(most, t) != most.end() ||
+          (t == "integer" && std::ranges::find(most, "number") != most.end());
+    });
+  }
+  // A schema of those that `s` combines, with the types that stand in `s` beside them.
+  json narrowed(const json& one, const json& s, const std::string& path) const {
+    if (!s.contains("type") || (!one.is_object() && one != true)) return one;
+    const json* r = one.is_object() ? find(one, "$ref") : nullptr;
+    if (within(r ? target(*r, path) : one, s, path)) return one;
+    if (r || (one.is_object() && one.contains("type")))
+      refuse(path, "types within those beside the list", r ? "those of what it refers to" : one["type"].dump());
+    json out = one.is_object() ? one : json::object();
+    out["type"] = s["type"];
+    return out;
+  }
+  // Whether a value that a schema lists keeps its other limits.
+  bool keeps(const json& v, const json& s, const std::string& path) const {
+    for (const char* key :
+         {"properties", "required", "additionalProperties", "items", "prefixItems", "minItems", "maxItems", "pattern"})
+      if (s.contains(key))
+        refuse(path + '.' + key, "no such limit beside values that are listed", concat({"'", key, "'"}));
+    const auto bound = [&](const char* key) {
+      const json* limit = find(s, key);
+      if (limit && !limit->is_number()) refuse(path + '.' + key, "a number", limit->dump());
+      return v.is_number() ? limit : nullptr;
+    };
+    if (const json* x = bound("minimum"); x && v < *x) return false;
+    if (const json* x = bound("maximum"); x && v > *x) return false;
+    if (const json* x = bound("exclusiveMinimum"); x && v <= *x) return false;
+    if (const json* x = bound("exclusiveMaximum"); x && v >= *x) return false;
+    const u32 least = count(s, "minLength", path, 0), most = count(s, "maxLength", path, ~u32{0});
+    if (!v.is_string()) return true;
+    const auto size = std::ranges::count_if(v.get_ref<const std::string&>(), [](char c) { return (c & 0xC0) != 0x80; });
+    return size >= i64{least} && size <= i64{most};
+  }
   // Whether no document fits both, as far as types, constants and discriminating properties show.
-  bool apart(const json& a, const json& b, const std::string& path, u32 depth) const {
+  bool apart(const json& a, const json& b, const std::string& path, u32 depth) {
+    compare(1, path);
     if (depth > 8 || !a.is_object() || !b.is_object()) return false;
     if (const json* r = find(a, "$ref")) return apart(target(*r, path), b, path, depth + 1);
     if (const json* r = find(b, "$ref")) return apart(a, target(*r, path), path, depth + 1);
     const json x = values_of(a), y = values_of(b);
+    compare(x.size() * y.size(), path);
     if (!x.empty() && !y.empty()) return std::ranges::none_of(x, [&](const json& v) { return contains(y, v); });
     const auto common = [](const std::string& t, const std::string& u) {
       return t == "any" || u == "any" || t == u || (t == "integer" && u == "number") ||
@@ -139,7 +182,8 @@ class json_schema_reader {
     const json *p = find(a, "properties"), *q = find(b, "properties");
     if (!p || !q || !p->is_object() || !q->is_object()) return false;
     for (const auto& [name, schema] : p->items())
-      if (q->contains(name) && required(a, name) && required(b, name) && apart(schema, (*q)[name], path, depth + 1))
+      if (q->contains(name) && required(a, name, path) && required(b, name, path) &&
+          apart(schema, (*q)[name], path, depth + 1))
         return true;
     return false;
   }
@@ -148,12 +192,19 @@ class json_schema_reader {
     const json* e = find(s, "enum");
     return e && e->is_array() ? *e : json::array();
   }
-  bool required(const json& s, const std::string& name) const {
+  bool required(const json& s, const std::string& name, const std::string& path) {
     const json* list = find(s, "required");
+    if (list) compare(list->size(), path);
     return list && contains(*list, name);
   }
+  // Counts what may take long: lists from a client may be long, and schemas refer to one another.
+  void compare(u64 times, const std::string& path) {
+    if ((compared_ += times) > most_compared) refuse(path, "schemas that are soon told apart", "others");
+  }
 
-  const json* root_ = nullptr;  // document that references resolve in
+  static constexpr u64 most_compared = 1'000'000;  // takes less than a second
+  const json* root_ = nullptr;                     // document that references resolve in
+  u64 compared_ = 0;
   const std::string file_;
 };
 

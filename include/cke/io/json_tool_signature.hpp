@@ -31,20 +31,24 @@ inline u8 kinds_of_value(const nlohmann::ordered_json& v) {
 
 }  // namespace detail
 
-// The kinds that may fit a schema, as json_kinds; any if it does not say. `root`: the document that $ref refers to.
-inline u8 kinds_of_schema(const nlohmann::ordered_json& schema, const nlohmann::ordered_json& root, u32 depth = 0) {
+// The kinds that may fit a schema, as json_kinds; any if it does not say, or takes long to say it. `root`: the document
+// that $ref refers to; `steps`: schemas looked at so far, since those that refer to one another branch without end.
+inline u8 kinds_of_schema(const nlohmann::ordered_json& schema, const nlohmann::ordered_json& root, u32& steps,
+                          u32 depth = 0) {
   using namespace json_kinds;
-  if (!schema.is_object() || depth > 16) return any;
+  constexpr u32 most_steps = 10'000;
+  if (!schema.is_object() || depth > 16 || ++steps > most_steps) return any;
   const auto find = [&](const char* key) {
     const auto at = schema.find(key);
     return at == schema.end() ? nullptr : &*at;
   };
   const auto together = [](const nlohmann::ordered_json& list, auto kinds) {
     u8 all = 0;
-    for (const auto& one : list) all = static_cast<u8>(all | kinds(one));
+    for (const auto& one : list)
+      if (all != any) all = static_cast<u8>(all | kinds(one));
     return all ? all : any;
   };
-  const auto of_schema = [&](const nlohmann::ordered_json& s) { return kinds_of_schema(s, root, depth + 1); };
+  const auto of_schema = [&](const nlohmann::ordered_json& s) { return kinds_of_schema(s, root, steps, depth + 1); };
   if (const auto* ref = find("$ref")) {
     const std::string* to = ref->get_ptr<const std::string*>();
     if (!to || !to->starts_with('#')) return any;
@@ -63,6 +67,10 @@ inline u8 kinds_of_schema(const nlohmann::ordered_json& schema, const nlohmann::
     for (const auto& one : *list) common = static_cast<u8>(common & of_schema(one));
   return common ? common : any;
 }
+inline u8 kinds_of_schema(const nlohmann::ordered_json& schema, const nlohmann::ordered_json& root) {
+  u32 steps = 0;
+  return kinds_of_schema(schema, root, steps);
+}
 
 // Reads OpenAI's description of a function: `name`, and optionally `parameters`.
 inline tool_signature read_tool_signature(const nlohmann::ordered_json& function) {
@@ -71,8 +79,9 @@ inline tool_signature read_tool_signature(const nlohmann::ordered_json& function
   if (schema == function.end() || !schema->is_object()) return tool;
   const auto properties = schema->find("properties");
   if (properties == schema->end() || !properties->is_object()) return tool;
+  u32 steps = 0;
   for (const auto& [name, property] : properties->items())
-    tool.parameters.push_back({name, kinds_of_schema(property, *schema)});
+    tool.parameters.push_back({name, kinds_of_schema(property, *schema, steps)});
   return tool;
 }
 

@@ -31,7 +31,7 @@ class pattern final : public matcher {
     code_.reset(
         pcre2_compile(reinterpret_cast<PCRE2_SPTR>(spelled.data()), spelled.size(), options, &error, &at, nullptr));
     if (!code_) throw Error(errc::unsupported, file, "tokenizer pattern", "a regular expression", text);
-    pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);  // JIT only affects speed; without it PCRE2 interprets
+    pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);  // for speed; without it PCRE2 interprets
   }
 
   // Throws Error{unsupported} if the match exceeds PCRE2's limits on steps or memory.
@@ -40,7 +40,11 @@ class pattern final : public matcher {
     static thread_local const std::unique_ptr<pcre2_match_data, releaser> match(pcre2_match_data_create(1, nullptr));
     const auto* subject = reinterpret_cast<PCRE2_SPTR>(text.data());
     for (std::size_t at = 0; at <= text.size();) {
-      const int result = pcre2_match(code_.get(), subject, text.size(), at, 0, match.get(), nullptr);
+      const auto match_by = [&](std::uint32_t how) {
+        return pcre2_match(code_.get(), subject, text.size(), at, how, match.get(), nullptr);
+      };
+      int result = match_by(0);
+      if (result == PCRE2_ERROR_JIT_STACKLIMIT) result = match_by(PCRE2_NO_JIT);  // the interpreter takes the heap
       if (result == PCRE2_ERROR_NOMATCH) break;
       if (result < 0)
         throw Error(errc::unsupported, {}, "tokenizer pattern", "one that is done in PCRE2's bounds", "another");

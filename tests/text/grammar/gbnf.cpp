@@ -93,6 +93,7 @@ TEST_CASE("gbnf: what is a text of a grammar, and what is not") {
       {"root ::= \"ab\"{2} [x]{1,3} \"y\"{2,}",
        {"ababxyy", "ababxxxyyyyy"},
        {"abxyy", "ababyy", "ababxxxxyy", "ababxy"}},
+      {"root ::= [0-9]{1, 3} \"a\"{ 2 } (\"b\"{\n1 ,\n})", {"1aab", "123aabbb"}, {"aab", "1ab", "1aa"}},
       {"root ::= \"a\"{0} \"b\"{0,2} ((\"c\"?)*)*", {"", "b", "bb", "bbccc"}, {"a", "bbb"}},
       {R"(root ::= "\x41\u00e9\U0001F600\n\t\"\\" [\]\-\\]{3})", {"Aé😀\n\t\"\\]-\\"}, {"Aé😀\n\t\"\\abc"}},
       {"root ::= [ä-ü]{2} . [^\\x00-\\x7F]", {"äü😀中", "üäaé"}, {"äz😀中", "ää\xED\xA0\x80中", "äüaa"}},
@@ -200,6 +201,20 @@ TEST_CASE("grammar automaton: what is left of it behind a state is the same gram
   s = rest.start();
   for (const char c : std::string("b))")) s = rest.next(s, static_cast<u8>(c));
   CHECK(rest.complete(s));
+}
+
+// Their symbols are counted as they are read, not when the rule is whole: there are gigabytes of them.
+TEST_CASE("gbnf: what is too large is refused before it is written out") {
+  const auto times = [](const std::string& s) {
+    std::string all;
+    for (int i = 0; i < 4000; ++i) all += s;
+    return all;
+  };
+  const std::string one = "\"a\"{262144} ", nested = "(\"a\"{100000} ";
+  for (const std::string& text : {"root ::= " + times(one), "root ::= " + times(one + "| "),
+                                  "root ::= (" + times("| " + one) + ")", "root ::= " + times(nested)})
+    CHECK_THROWS_WITH_AS(parse_gbnf(text, "g"),
+                         "g: line 1: expected at most 262144 symbols, repetitions written out, found more", Error);
 }
 
 TEST_CASE("grammar automaton: a grammar of too many readings ends with an error") {

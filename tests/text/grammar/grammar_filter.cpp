@@ -220,6 +220,18 @@ TEST_CASE_FIXTURE(fixture,
   CHECK(shown.complete());
 }
 
+TEST_CASE("grammar_filter: a state whose tokens cannot be found is an error each time") {
+  vocabulary v;
+  for (const std::string text : {"<end>", "a", "b", "1", "2", "e", "aaaaaaaaaaaaaaaa"})
+    v.tokens.push_back(text), v.types.push_back(token_type::normal);
+  const tokenizer tokens(v);
+  token_grammar g(std::make_shared<grammar>(parse_gbnf("root ::= s | \"\"\ns ::= x s \"1\" | y s \"2\" | \"e\"\n"
+                                                       "x ::= \"a\"\ny ::= \"a\"",
+                                                       "g")),
+                  std::make_shared<token_trie>(tokens));
+  for (int i = 0; i < 2; ++i) CHECK_THROWS_WITH_AS(g.allowed(g.start()), doctest::Contains("8192 ways"), Error);
+}
+
 TEST_CASE_FIXTURE(fixture,
                   "grammar_filter: what has been found is dropped when it is too much, and the answer goes on") {
   // Each state behind a letter is another one, with a mask of its own.

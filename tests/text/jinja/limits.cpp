@@ -103,6 +103,29 @@ TEST_CASE("limits: namespaces that hold each other are let go") {
         "no error");
 }
 
+TEST_CASE("limits: a loop that outlives its pass sees no more items") {
+  for (const char* use : {"ns.l.last", "ns.l.length", "ns.l.revindex", "ns.l.nextitem", "ns.l|length", "ns.l.previtem"})
+    for (const char* wanted : {"", " if x"})
+      error_of("{% set ns = namespace(l=1) %}{% for x in [1, 2]" + std::string(wanted) +
+               " %}{% set ns.l = loop %}{% endfor %}{{ " + use + " }}");
+  CHECK(error_of("{% set ns = namespace(l=1) %}{% for x in [1] %}{% set ns.l = loop %}{% endfor %}"
+                 "{{ 'a' + 1 if not ns.l.last or ns.l.length != 1 }}") == "no error");
+  CHECK(error_of("{% for i in [1, 2] %}{{ loop.changed(loop) }}{% endfor %}") == "no error");
+}
+
+TEST_CASE("limits: splitting at white space is linear") {
+  CHECK(error_of("{% set l = ('abcde ' * 20000).split() %}{{ 'a' + 1 if l|length != 20000 }}"
+                 "{% set r = ('abcde ' * 20000).rsplit(None, 19999) %}{{ 'a' + 1 if r|length != 20000 }}") ==
+        "no error");
+}
+
+TEST_CASE("limits: numbers that no integer of 64 bits holds") {
+  for (const char* x :
+       {"'%d' % 1e30", "'%d' % ('inf'|float)", "'{:d}'.format(1e30)", "'%d' % -1e30", "9223372036854775807|round(-1)"})
+    check_error("{{ " + std::string(x) + " }}", "64 bits");
+  CHECK(error_of("{{ 'a' + 1 if '%d' % 2.9 != '2' }}") == "no error");
+}
+
 TEST_CASE("errors: the file, the line and what is wrong") {
   CHECK(error_of("\n\n{{ x.y }}") == "t.jinja: chat template, line 3: 'x' is undefined");
   CHECK(error_of("{% if a %}\n{% else %}") == "t.jinja: chat template, line 2: expected {% endif %}, found the end");

@@ -40,9 +40,11 @@ class chat_encoder {
   // are trusted; otherwise its text is encoded as plain text.
   std::vector<u32> encode(std::span<const chat_segment> segments) const {
     std::string text;
-    std::vector<std::pair<std::size_t, std::size_t>> trusted;  // [begin, end) of each segment
+    std::vector<std::pair<std::size_t, std::size_t>> trusted;  // [begin, end) of neighbouring segments
     for (const chat_segment& s : segments) {
-      if (s.trusted) trusted.emplace_back(text.size(), text.size() + s.text.size());
+      const std::size_t begin = text.size(), end = begin + s.text.size();
+      if (s.trusted && !trusted.empty() && trusted.back().second == begin) trusted.back().second = end;
+      else if (s.trusted) trusted.emplace_back(begin, end);
       text += s.text;
     }
     const auto judge = [&](const added_token&, std::size_t begin, std::size_t end) {

@@ -59,8 +59,7 @@ class gbnf_reader {
     return static_cast<u32>(out_.names.size() - 1);
   }
   void add_production(u32 rule, const sequence& s) {
-    if (out_.symbols.size() + s.size() + 1 > grammar::max_symbols)
-      fail(concat({"at most ", u64{grammar::max_symbols}, " symbols, repetitions written out"}), "more");
+    if (out_.symbols.size() + s.size() + 1 > grammar::max_symbols) fail_for_size();
     out_.productions[rule].push_back(static_cast<u32>(out_.symbols.size()));
     out_.symbols.insert(out_.symbols.end(), s.begin(), s.end());
     out_.symbols.emplace_back();
@@ -98,8 +97,10 @@ class gbnf_reader {
       std::optional<sequence> one = item(depth);
       if (!one) return all;
       for (skip(depth > 0); at_ < text_.size(); skip(depth > 0))
-        if (const auto times = repetition()) one = repeated(*one, *times);
+        if (const auto times = repetition(depth)) one = repeated(*one, *times);
         else break;
+      // All of them will be in a production; what is open in groups around this one is counted too.
+      if ((read_ += one->size()) > grammar::max_symbols) fail_for_size();
       all.insert(all.end(), one->begin(), one->end());
     }
   }
@@ -122,14 +123,23 @@ class gbnf_reader {
   struct bounds {
     u32 least, most;
   };
-  std::optional<bounds> repetition() {
+  std::optional<bounds> repetition(u32 depth) {
     if (take('*')) return bounds{0, many};
     if (take('+')) return bounds{1, many};
     if (take('?')) return bounds{0, 1};
     if (!take('{')) return {};
-    const u32 least = count();
+    const auto number = [&] {
+      const u32 n = count();
+      skip(depth > 0);
+      return n;
+    };
+    skip(depth > 0);
+    const u32 least = number();
     u32 most = least;
-    if (take(',')) most = text_.substr(at_).starts_with('}') ? many : count();
+    if (take(',')) {
+      skip(depth > 0);
+      most = text_.substr(at_).starts_with('}') ? many : number();
+    }
     if (!take('}')) fail("'}'");
     if (most < least) fail(concat({"at least ", least, " repetitions"}), concat({"at most ", most}));
     return bounds{least, most};
@@ -257,9 +267,13 @@ class gbnf_reader {
                                    : concat({"'", here.substr(0, here.find('\n')), "'"}));
   }
 
+  [[noreturn]] void fail_for_size() const {
+    fail(concat({"at most ", u64{grammar::max_symbols}, " symbols, repetitions written out"}), "more");
+  }
+
   const std::string_view text_;
   const std::string& file_;
-  std::size_t at_ = 0;
+  std::size_t at_ = 0, read_ = 0;  // read_: symbols of right-hand sides so far
   grammar out_;
   std::map<std::string, u32, std::less<>> ids_;
   std::vector<bool> defined_;  // by rule

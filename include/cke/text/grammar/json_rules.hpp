@@ -77,6 +77,15 @@ class json_rules {
   }
   const std::string& text() const { return text_; }
 
+  // What has been added so far, to which back_to() returns.
+  struct state {
+    std::size_t size;
+    u32 made;
+    std::set<std::string> there;
+  };
+  state now() const { return {text_.size(), made_, there_}; }
+  void back_to(state s) { text_.resize(s.size), made_ = s.made, there_ = std::move(s.there); }
+
  private:
   const std::string file_;
   std::string text_;

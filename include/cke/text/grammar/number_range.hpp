@@ -63,7 +63,8 @@ inline std::vector<std::string> magnitudes(u64 least, std::optional<u64> most) {
     const std::string to = most && n == longest ? std::to_string(*most) : std::string(n, '9');
     for (std::string& one : same_length(from, to)) all.push_back(std::move(one));
   }
-  if (!most) all.push_back("[1-9] [0-9]{" + std::to_string(low.size()) + ',' + std::to_string(most_digits - 1) + '}');
+  if (!most && low.size() < most_digits)
+    all.push_back("[1-9] [0-9]{" + std::to_string(low.size()) + ',' + std::to_string(most_digits - 1) + '}');
   return all;
 }
 // Numbers >= 0 with an optional fraction, as alternatives.

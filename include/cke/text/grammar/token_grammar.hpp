@@ -30,9 +30,8 @@ class token_grammar {
   }
   // A bit for each token of the vocabulary. Throws Error{unsupported} if computing it takes too long for this grammar.
   std::span<const u64> allowed(state s) {
-    const auto [entry, fresh] = masks_.try_emplace(s);
-    if (fresh) entry->second = find(s, [](state) { return true; });
-    return entry->second;
+    if (const auto known = masks_.find(s); known != masks_.end()) return known->second;
+    return masks_.emplace(s, find(s, [](state) { return true; })).first->second;
   }
   // Whether `left` tokens suffice to complete the text from `s`. The shortest completion in bytes decides: it takes at
   // most one token per byte, usually fewer. So the result does not depend on what other answers have cached.

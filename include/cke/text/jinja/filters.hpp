@@ -241,7 +241,9 @@ inline value round(interpreter&, const value& v, arguments& args) {
   if (how.view() == "floor") return std::floor(v.as_real() * scale) / scale;
   if (how.view() != "common") raise({"common, ceil or floor expected, found ", how.view()});
   const double x = std::nearbyint(v.as_real() * scale) / scale;
-  return v.is_integral() ? value(static_cast<i64>(x)) : value(x);
+  if (!v.is_integral()) return x;
+  if (!(std::abs(x) < 0x1p63)) raise({"an integer of 64 bits expected, found ", float_text(x)}, errc::unsupported);
+  return static_cast<i64>(x);
 }
 
 }  // namespace cke::text::jinja::filters

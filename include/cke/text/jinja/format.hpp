@@ -39,6 +39,8 @@ inline std::string number_text(const value& v, const format_spec& spec) {
   std::string digits;
   bool negative;
   if (whole || spec.type == 'd') {
+    if (v.is_real() && !(std::abs(v.as_real()) < 0x1p63))
+      raise({"an integer of 64 bits expected, found ", float_text(v.as_real())}, errc::unsupported);
     const i64 n = v.is_real() ? static_cast<i64>(v.as_real()) : v.as_int();
     negative = n < 0;
     u64 rest = negative ? 0 - static_cast<u64>(n) : static_cast<u64>(n);

@@ -48,7 +48,7 @@ class loop_object final : public object {
   }
   const value& current() const { return current_; }
   // Ends the loop; references that remain see no more items.
-  void close() { in_ = nullptr, items_.clear(); }
+  void close() { in_ = nullptr, items_.clear(), taken_ = 0, last_changed_.reset(); }
 
   std::optional<value> attribute(std::string_view name) override {
     if (name == "index") return index_ + 1;

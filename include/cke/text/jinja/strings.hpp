@@ -37,25 +37,29 @@ inline text stripped(const text& s, side from, const text* set = nullptr) {
 // str.split() at white space, at most `most` times; most < 0: everywhere.
 inline values split_at_space(const text& s, i64 most, bool from_right, budget& cost) {
   cost.make(s.size());
+  const std::string_view all = s.view();
+  std::size_t begin = 0, end = all.size();  // of what is not split yet
+  const auto first = [&](std::size_t at) { return code_point_at(all, at); };
+  const auto last = [&](std::size_t at) { return code_point_before(all, at); };
+  const auto skip_space = [&] {
+    if (from_right)
+      while (begin < end && is_python_space(last(end).value)) end -= last(end).size;
+    else
+      while (begin < end && is_python_space(first(begin).value)) begin += first(begin).size;
+  };
   values parts;
-  text rest = stripped(s, from_right ? side::right : side::left);
-  while (!rest.empty() && most != 0) {
-    std::size_t begin = 0, end = rest.size();
-    const auto space_at = [&](std::size_t at) { return is_python_space(code_point_at(rest.view(), at).value); };
+  for (skip_space(); begin < end && most != 0; --most, skip_space()) {
+    cost.spend(1);
+    std::size_t at = from_right ? end : begin;
     if (from_right) {
-      begin = end;
-      while (begin > 0 && !is_python_space(code_point_before(rest.view(), begin).value))
-        begin -= code_point_before(rest.view(), begin).size;
+      while (at > begin && !is_python_space(last(at).value)) at -= last(at).size;
+      parts.push_back(s.substr(at, end - at)), end = at;
     } else {
-      end = 0;
-      while (end < rest.size() && !space_at(end)) end += code_point_at(rest.view(), end).size;
+      while (at < end && !is_python_space(first(at).value)) at += first(at).size;
+      parts.push_back(s.substr(begin, at - begin)), begin = at;
     }
-    cost.make(rest.size());
-    parts.push_back(rest.substr(begin, end - begin));
-    rest = from_right ? stripped(rest.substr(0, begin), side::right) : stripped(rest.substr(end), side::left);
-    --most;
   }
-  if (!rest.empty()) parts.push_back(std::move(rest));
+  if (begin < end) parts.push_back(s.substr(begin, end - begin));
   if (from_right) std::ranges::reverse(parts);
   return parts;
 }

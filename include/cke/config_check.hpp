@@ -74,7 +74,10 @@ inline bool same_rope(rotary a, rotary b, u32 head_dim, u32 context) {
   if (a.dims != b.dims || a.pairs != b.pairs) return false;
   const kernels::rope_frequencies x = kernels::rope_frequencies::of(a, head_dim, context),
                                   y = kernels::rope_frequencies::of(b, head_dim, context);
-  auto close = [](double p, double q) { return std::abs(p - q) <= 2e-5 * (std::abs(p) + std::abs(q)); };
+  auto close = [](double p, double q) {  // never of numbers that are not finite
+    const double sum = std::abs(p) + std::abs(q);
+    return std::isfinite(sum) && std::abs(p - q) <= 2e-5 * sum;
+  };
   bool same = x.inverse.size() == y.inverse.size() &&
       close(static_cast<double>(x.attention_factor), static_cast<double>(y.attention_factor));
   for (std::size_t i = 0; same && i < x.inverse.size(); ++i)

@@ -32,7 +32,7 @@ struct attention_options {
   bool gate{};           // multiplies each head's output by the sigmoid of its own projection
   bool clipped{};        // what each matrix reads and leaves is clamped to learned bounds
   bool bidirectional{};  // of a tower: each row sees all rows of its image, or of its window
-  bool sees_image{};     // a row of an image sees all of it, whatever the window; other rows see those before them
+  bool sees_image{};     // a row of an image also sees the image's rows after it; a window bounds what it sees before
 };
 
 // Options of multi-head latent attention: the cache holds, per token, one latent of all heads' keys and values, and one

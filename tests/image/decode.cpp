@@ -65,6 +65,8 @@ TEST_CASE("decode: a claim of too many pixels is refused before anything is deco
   CHECK(claim("P6 100000 100000 255\n") == "big: size: expected at most 89478485 pixels, found 100000 x 100000");
   CHECK(code == errc::config_range);
   CHECK(claim("P5 9999999999 9999999999 255\n").ends_with("found 9999999999 x 9999999999"));
+  CHECK(claim("P5 33554432 1 255\n") == "big: size: expected sides of at most 1048576 pixels, found 33554432 x 1");
+  CHECK(claim("P5 1 1048577 255\n").ends_with("found 1 x 1048577"));
 
   std::string png = fixture("png-2-8.png");
   png[16] = 0x7f;  // 2130706432 columns and more

@@ -169,9 +169,9 @@ TEST_CASE("config: longrope's lists") {
   const auto list = [](const std::string& longs) {
     return problem<llm>(
         llama_text(R"("max_position_embeddings": 64, "rope_scaling": {"type": "longrope", "long_factor": )" + longs +
-                   R"(, "short_factor": [1]}, )"));
+                   R"(, "short_factor": [1, 1, 1, 1]}, )"));
   };
-  CHECK(list("[1]").what == trouble::none);
+  CHECK(list("[1, 2, 3, 4]").what == trouble::none);
   CHECK(list("null").what == trouble::missing);
   CHECK(list("7").what == trouble::not_a_number);
   CHECK(list("[1, 0]").what == trouble::out_of_range);
@@ -179,7 +179,32 @@ TEST_CASE("config: longrope's lists") {
   std::string many = "[1";
   for (u32 i = 0; i < std::size(factors.longs); ++i) many += ", 1";
   CHECK(list(many + "]").what == trouble::out_of_range);
-  CHECK(list("[1]").key.empty());
+  CHECK(list("[1, 2, 3, 4]").key.empty());
+  // A number for each pair of the eight dims that turn.
+  for (const char* both : {R"("long_factor": [1, 2, 3], "short_factor": [1, 2, 3, 4])",
+                           R"("long_factor": [1, 2, 3, 4], "short_factor": [1, 2, 3, 4, 5])",
+                           R"("long_factor": [], "short_factor": [])"}) {
+    factors = {};
+    const std::string wrong = llama_text(R"("max_position_embeddings": 64, "rope_scaling": {"type": "longrope", )" +
+                                         std::string(both) + "}, ");
+    const auto found = read_config<llm>(json{wrong}, naming::hf, &factors).bad;
+    CHECK(found.what == trouble::unsupported);
+    CHECK(found.key.ends_with("_factor"));
+    CHECK(found.wanted == "a number for every two dims that turn");
+  }
+}
+
+TEST_CASE("config: rope_scaling counts before rope_parameters, as in transformers") {
+  const std::string length = R"("max_position_embeddings": 128, )",
+                    now = R"("rope_parameters": {"rope_type": "default", "rope_theta": 5e5}, )",
+                    old = R"("rope_scaling": {"rope_type": "yarn", "factor": 4, )"
+                          R"("original_max_position_embeddings": 32}, )";
+  const auto [c, bad] = read<qwen>(qwen_text(length + now + old));
+  CHECK(bad.what == trouble::none);
+  CHECK(c.rope.rule == rope_scaling::yarn);
+  CHECK(c.rope.factor.v == 4);
+  for (const char* none : {"null", "{}"})
+    CHECK(read<qwen>(qwen_text(length + now + R"("rope_scaling": )" + none + ", ")).config.rope.theta.v == 5e5);
 }
 
 TEST_CASE("config: infinity as transformers spells it is out of every range") {

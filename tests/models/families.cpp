@@ -93,6 +93,8 @@ TEST_CASE("families: a feature that a family does not have is refused by its key
   CHECK(refused<smollm3_family>(R"("use_sliding_window": true, )") == "use_sliding_window");
   CHECK(refused<granite_family>(R"("hidden_act": "gelu", )") == "hidden_act");
   CHECK(refused<phi3_family>(R"("attention_bias": true, )") == "attention_bias");
+  CHECK(refused<phi3_family>(R"("max_position_embeddings": 64, "rope_scaling": {"type": "yarn", "factor": 2, )"
+                             R"("long_factor": [1], "short_factor": [1]}, )") == "rope_type");
   CHECK(refused<qwen2_family>(R"("partial_rotary_factor": 0.5, )") == "partial_rotary_factor");
   CHECK(refused<glm4_family>(R"("partial_rotary_factor": 0.5, )") == "");
   CHECK(refused<glm4_family>(R"("partial_rotary_factor": 1.5, )") == "partial_rotary_factor");
@@ -491,7 +493,13 @@ TEST_CASE("families: a rope that lacks what its rule compares with") {
     "original_max_position_embeddings": 16, )";
   CHECK(from_hf<qwen2_family>(length + both).config.rope.original == 16);
   // There is place for one rope's lists.
-  const std::string lists = R"("rope_type": "longrope", "long_factor": [1], "short_factor": [1])";
+  std::string ones = "[1";
+  for (u32 i = 1; i < from_hf<gemma3_family>("").config.head_dim / 2; ++i) ones += ", 1";
+  const std::string lists =
+      R"("rope_type": "longrope", "long_factor": )" + ones + R"(], "short_factor": )" + ones + "]";
+  CHECK(refused<gemma3_family>(length +
+                               R"("rope_parameters": {"full_attention": {"rope_type": "default"}}, )"
+                               R"("rope_scaling": {"rope_type": "linear", "factor": 2}, )") == "rope_scaling");
   CHECK(refused<gemma3_family>(length + R"("rope_parameters": {"full_attention": {)" + lists + "}}, ") == "");
   CHECK(refused<gemma3_family>(length + R"("rope_parameters": {"sliding_attention": {)" + lists + "}}, ") ==
         "rope_type");

@@ -2,6 +2,7 @@
 // picture.hpp: an image in memory, and the limit that is checked before one is decoded.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct picture {
 
 struct decode_limits {
   u64 pixels = 89'478'485;  // where Pillow begins to warn: a quarter of a GB, in RGB
+  u32 side = 1 << 20;       // resizing a longer one would take more memory than its pixels
   u32 scans = 100;          // of a progressive JPEG; each is a pass over all pixels
 };
 
@@ -29,8 +31,10 @@ inline void check_size(u64 width, u64 height, const decode_limits& limits, const
   const std::string size = concat({width, " x ", height});
   if (width == 0 || height == 0) throw Error(errc::malformed, name, "size", "at least 1 x 1 pixels", size);
   u64 pixels;
-  if (width > ~u32{0} || height > ~u32{0} || !checked_mul(width, height, pixels) || pixels > limits.pixels)
+  if (!checked_mul(width, height, pixels) || pixels > limits.pixels)
     throw Error(errc::config_range, name, "size", concat({"at most ", limits.pixels, " pixels"}), size);
+  if (std::max(width, height) > limits.side)
+    throw Error(errc::config_range, name, "size", concat({"sides of at most ", limits.side, " pixels"}), size);
 }
 
 }  // namespace detail

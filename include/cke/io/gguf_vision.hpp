@@ -33,7 +33,7 @@ inline constexpr projector projectors[] = {
      {"qwen3vl", "qwen3vlmoe", "qwen35", "qwen35moe"}},
     {"idefics3", "idefics3_vision", "clip.use_gelu", patch_order::planes, {"llama"}},
     {"lfm2", "lfm2_vl_vision", "clip.use_gelu", patch_order::pixels, {"lfm2", "lfm2moe"}},
-    {"pixtral", "pixtral_vision", "clip.use_silu", patch_order::planes, {"llama", "mistral3"}},
+    {"pixtral", "pixtral_vision", "clip.use_silu", patch_order::planes, {"llama"}},
 };
 
 // The projector of a file. Throws unsupported for a file without a tower for images that cke knows.

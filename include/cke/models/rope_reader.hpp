@@ -57,14 +57,18 @@ struct rope_reader {
   constexpr rope_reader(config_reader& r, const config_field& k) : from(r), key(k) {
     if (r.as != naming::hf) return;
     const json now = r.root["rope_parameters"], part = now[k.layer_type];
-    in = now.present() || k.local ? "rope_parameters" : "rope_scaling";
-    object = part.is_object() ? part : now.present() ? now : k.local ? json{} : r.root["rope_scaling"];
+    const bool is_old = !k.local && !part.is_object() && (!now.present() || counts(r.root["rope_scaling"]));
+    in = is_old ? "rope_scaling" : "rope_parameters";
+    object = is_old ? r.root["rope_scaling"] : part.is_object() ? part : now;
   }
 
   CKE_OUT_OF_LINE constexpr void read(rotary& r) {
     if (from.as == naming::hf)
       for (const std::string_view name : {"rope_parameters", "rope_scaling"})
         if (const json j = from.root[name]; j.present() && !j.is_object()) from.fail(trouble::not_a_number, name, j);
+    if (const json old = from.root["rope_scaling"]; in == "rope_parameters" && object.present() && counts(old))
+      return from.fail(trouble::unsupported, "rope_scaling", old, 0, 0,
+                       "none beside rope_parameters of kinds of layers");
     bool has_factor = false;
     for (const config_key<rotary>& k : rope_keys) {
       const config_reader::found f = find(k);
@@ -104,6 +108,13 @@ struct rope_reader {
     if (r.dims == 0) r.dims = head_dim;
   }
   constexpr void check_part(const rotary& r, u32 head_dim, std::string_view head_dim_key) {
+    if (r.rule == rope_scaling::longrope && r.factors) {
+      const factor_lists all = lists();
+      for (const bool is_long : {true, false})
+        if ((is_long ? r.factors->long_count : r.factors->short_count) != r.dims / 2)
+          return from.fail(trouble::unsupported, is_long ? all.long_key : all.short_key,
+                           is_long ? all.longs : all.shorts, 0, 0, "a number for every two dims that turn");
+    }
     if (r.dims <= head_dim && r.dims % 2 == 0) return;
     const std::string_view gguf = "rope.dimension_count";
     if (part().present())
@@ -122,6 +133,10 @@ struct rope_reader {
  private:
   static constexpr std::string_view part_key = "partial_rotary_factor";
 
+  // Whether rope_scaling says something. As in transformers, it then counts before rope_parameters.
+  static constexpr bool counts(json old) {
+    return old.is_object() && !old.find([](std::string_view, json) { return true; }).s.empty();
+  }
   // Whether the rule compares with the length that the model is for.
   static constexpr bool grows(rope_scaling rule) {
     return rule != rope_scaling::none && rule != rope_scaling::linear && rule != rope_scaling::proportional;
@@ -157,17 +172,22 @@ struct rope_reader {
               "default, linear, dynamic, llama3, yarn, longrope or proportional");
   }
   // In GGUF the lists are tensors; the GGUF reader shows them as "long_factor" and "short_factor".
+  struct factor_lists {
+    json longs, shorts;
+    std::string_view long_key, short_key;
+  };
+  constexpr factor_lists lists() const {
+    const json all = from.as == naming::hf ? object : from.root;
+    return {all["long_factor"], all["short_factor"],
+            spelled("rope_parameters.long_factor", "rope_scaling.long_factor", "rope_factors_long.weight"),
+            spelled("rope_parameters.short_factor", "rope_scaling.short_factor", "rope_factors_short.weight")};
+  }
   constexpr void read_factors(rotary& r) {
     if (r.rule != rope_scaling::longrope) return;
     // A config has place for the lists of one rope.
     if (key.local)
       return from.fail(trouble::unsupported, "rope_type", object["rope_type"], 0, 0, "a rule without lists");
-    const json all = from.as == naming::hf ? object : from.root, longs = all["long_factor"],
-               shorts = all["short_factor"];
-    const std::string_view long_key = spelled("rope_parameters.long_factor", "rope_scaling.long_factor",
-                                              "rope_factors_long.weight"),
-                           short_key = spelled("rope_parameters.short_factor", "rope_scaling.short_factor",
-                                               "rope_factors_short.weight");
+    const auto [longs, shorts, long_key, short_key] = lists();
     if (!longs.present() || !shorts.present())
       return from.fail(trouble::missing, longs.present() ? short_key : long_key, {});
     if (!from.factors) return;

@@ -23,6 +23,13 @@ template <> struct family<"phi3"> : usual_family<phi3_config> {
                                    .kv_heads = 0,
                                    .rope = {.theta = 1e4, .original = 4096}};
   static constexpr config gguf_defaults{.vocab = 0, .dim = 0, .hidden = 0, .layers = 0, .heads = 0, .kv_heads = 0};
+  // transformers takes yarn for longrope there, and refuses the others.
+  static constexpr config_problem refuses(json root, naming as, const config& c) {
+    if (as == naming::gguf || c.rope.rule == rope_scaling::none || c.rope.rule == rope_scaling::longrope) return {};
+    const json old = root["rope_scaling"], rope = old.is_object() ? old : root["rope_parameters"],
+               now = rope["rope_type"];
+    return {trouble::unsupported, "rope_type", (now.present() ? now : rope["type"]).s, 0, 0, "default or longrope"};
+  }
   static constexpr auto names = common_names +
       std::array{layer_name(role::q, part(0, "model.layers.{}.self_attn.qkv_proj"), part(0, "blk.{}.attn_qkv")),
                  layer_name(role::k, part(1, "model.layers.{}.self_attn.qkv_proj"), part(1, "blk.{}.attn_qkv")),

@@ -95,8 +95,13 @@ CKE_ENGINE_API int32_t cke_engine_facts_of(const cke_engine*, cke_engine_facts*,
 CKE_ENGINE_API int32_t cke_engine_tokenize(const cke_engine*, const char* text, size_t bytes, int32_t add_special,
                                            int32_t parse_special, cke_engine_take_ids take, void* user,
                                            cke_engine_error*) CKE_ENGINE_NOEXCEPT;
-/* exact: the bytes of the ids; otherwise what is not UTF-8 among them becomes U+FFFD. */
-CKE_ENGINE_API int32_t cke_engine_detokenize(const cke_engine*, const uint32_t* ids, size_t count, int32_t exact,
+/* `how` of cke_engine_detokenize: 0, or a sum of
+ *   BYTES          the bytes of the ids; without it what is not UTF-8 among them becomes U+FFFD
+ *   NO_CONTROL     without control tokens
+ *   LEADING_SPACE  with the space that SentencePiece puts before a text: for ids that continue others
+ * Version 1 had BYTES alone at first, as `exact`, and took any other number for it; now that is an error. */
+enum { CKE_ENGINE_BYTES = 1, CKE_ENGINE_NO_CONTROL = 2, CKE_ENGINE_LEADING_SPACE = 4 };
+CKE_ENGINE_API int32_t cke_engine_detokenize(const cke_engine*, const uint32_t* ids, size_t count, int32_t how,
                                              cke_engine_take_text take, void* user,
                                              cke_engine_error*) CKE_ENGINE_NOEXCEPT;
 

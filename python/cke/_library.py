@@ -13,6 +13,7 @@ from .errors import Error, FileError, UsageError
 VERSION = 1  # of cke_engine.h
 NO_TOKEN = 0xFFFFFFFF
 END, PART, WAITING, FAILED = 0, 1, 2, -1
+BYTES, NO_CONTROL, LEADING_SPACE = 1, 2, 4
 ENDINGS = {1: "stop", 2: "length", 3: "cancelled"}
 
 TAKE_TEXT = ctypes.CFUNCTYPE(None, c_void_p, c_void_p, c_size_t)

@@ -7,6 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any, Dict, Generator, Iterator, NamedTuple, Optional, Tuple, TypeVar
 
 from ._library import END, ENDINGS, FAILED, PART, WAITING, CEnding, CError, Handle, library, raise_error
+from .errors import UsageError
 
 if TYPE_CHECKING:
     import asyncio
@@ -90,9 +91,11 @@ class Parts:
 
     def cancel(self) -> None:
         """Ends the answer at its next token, from any thread. What came before can still be read."""
-        if not self._handle.closed:
+        try:
             with self._handle as pointer:
                 library().answer_cancel(pointer)
+        except UsageError:
+            pass  # it has ended
 
     def close(self) -> None:
         """Ends the answer, and frees it."""

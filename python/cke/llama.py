@@ -10,6 +10,7 @@ import os
 import random
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
 
+from ._library import BYTES, LEADING_SPACE, NO_CONTROL
 from .errors import UsageError
 from .model import Model
 
@@ -79,10 +80,11 @@ class Llama:
 
     def detokenize(self, tokens: Sequence[int], prev_tokens: Optional[Sequence[int]] = None,
                    special: bool = False) -> bytes:
-        if prev_tokens:
-            before = self.model.detokenize_bytes(prev_tokens)
-            return self.model.detokenize_bytes([*prev_tokens, *tokens])[len(before):]
-        return self.model.detokenize_bytes(tokens)
+        """The bytes of ids, without control tokens unless `special`. A leading space is dropped only after the id that
+        begins a text, so that pieces can be joined. prev_tokens change nothing."""
+        text = self.model._detokenize(tokens, BYTES | LEADING_SPACE | (0 if special else NO_CONTROL))
+        begins = len(tokens) > 0 and tokens[0] == self.token_bos()
+        return text[1:] if begins and text.startswith(b" ") else text
 
     # ---- answers ----
 

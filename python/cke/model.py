@@ -8,11 +8,12 @@ import os
 from typing import (TYPE_CHECKING, Any, Dict, Iterable, List, Literal, Mapping, Optional, Sequence, Tuple, Union,
                     overload)
 
-from ._arrays import as_array, new_floats
-from ._library import (NO_TOKEN, CError, CFacts, COptions, Handle, id_array, library, raise_error, taken_bytes,
+from ._arrays import as_array
+from ._library import (BYTES, NO_TOKEN, CError, CFacts, COptions, Handle, id_array, library, raise_error, taken_bytes,
                        taken_ids, text_of)
 from .answer import Answer, Events, Parts
 from .chat import ChatAnswer, Reply
+from .errors import UsageError
 from .options import Options, body_of, json_bytes
 from .session import Session, Tokens, feed_together
 
@@ -24,6 +25,16 @@ if TYPE_CHECKING:
 Path = Union[str, "os.PathLike[str]"]
 Message = Mapping[str, Any]
 
+_TEXTS = ("/metrics", "/generate")  # whose replies are no JSON
+
+
+def _choice(tool: Union[str, Mapping[str, Any]]) -> Union[str, Mapping[str, Any]]:
+    """OpenAI's interface takes a function's name alone."""
+    function = tool if isinstance(tool, str) else tool.get("function", tool)
+    if isinstance(function, str) or "name" not in function:
+        return tool
+    return {"type": "function", "function": {"name": function["name"]}}
+
 
 def _c_options(format: Optional[str], kv: Optional[str], mmproj: Optional[Path], draft_model: Optional[Path],
                **numbers: int) -> COptions:
@@ -31,8 +42,6 @@ def _c_options(format: Optional[str], kv: Optional[str], mmproj: Optional[Path],
                        os.fsencode(mmproj) if mmproj else None, os.fsencode(draft_model) if draft_model else None)
     for name, value in numbers.items():
         if not isinstance(value, int) or not 0 <= value <= NO_TOKEN:
-            from .errors import UsageError
-
             raise UsageError(f"{name}: expected a number from 0, found {value!r}", "usage", "", name,
                              "a number from 0", repr(value))
         setattr(options, name, value)
@@ -108,18 +117,18 @@ class Model:
 
     def detokenize(self, ids: Sequence[int]) -> str:
         """The text of ids. Bytes that are not UTF-8 become U+FFFD."""
-        return self._detokenize(ids, False).decode("utf-8", "replace")
+        return self._detokenize(ids, 0).decode("utf-8", "replace")
 
     def detokenize_bytes(self, ids: Sequence[int]) -> bytes:
         """The bytes of ids, which may end within a character."""
-        return self._detokenize(ids, True)
+        return self._detokenize(ids, BYTES)
 
-    def _detokenize(self, ids: Sequence[int], exact: bool) -> bytes:
+    def _detokenize(self, ids: Sequence[int], how: int) -> bytes:
         error = CError()
         array = id_array(ids)
         with self._handle as pointer:
             return taken_bytes(
-                lambda take: library().detokenize(pointer, array, len(ids), exact, take, None, error), error)
+                lambda take: library().detokenize(pointer, array, len(ids), how, take, None, error), error)
 
     # ---- answers ----
 
@@ -162,7 +171,7 @@ class Model:
         if tools is not None:
             body["tools"] = [tool if "function" in tool else {"type": "function", "function": tool} for tool in tools]
         if tool_choice is not None:
-            body["tool_choice"] = tool_choice
+            body["tool_choice"] = _choice(tool_choice)
         if thinking is not None:
             body["chat_template_kwargs"] = {"enable_thinking": thinking}
         if "json_schema" in body:
@@ -173,15 +182,18 @@ class Model:
         answer = ChatAnswer(self.stream("/v1/chat/completions", body))
         return answer if stream else answer.reply()
 
-    def request(self, path: str, body: Optional[Mapping[str, Any]] = None) -> Dict[str, Any]:
-        """A request to `cke serve`, without a network: path is a route such as "/v1/completions", and body its JSON."""
+    def request(self, path: str, body: Optional[Mapping[str, Any]] = None) -> Any:
+        """A request to `cke serve`, without a network: path is a route such as "/v1/completions", and body its JSON.
+        Returns the reply's JSON; of "/metrics" the text."""
+        if body and body.get("stream"):
+            raise UsageError(f"stream: expected nothing, as stream() has the events, found {body['stream']!r}", "usage",
+                             "", "stream", "nothing, as stream() has the events", repr(body["stream"]))
         with Parts(*self._ask(path, body)) as parts:
-            data = parts._next()
-        reply: Dict[str, Any] = json.loads(data) if data else {}
-        return reply
+            data = b"".join(iter(parts._next, None))
+        return data.decode("utf-8", "replace") if path in _TEXTS else json.loads(data)
 
     def stream(self, path: str, body: Mapping[str, Any]) -> Events:
-        """The same with "stream": true; yields the events."""
+        """The events of a request with "stream": true."""
         return Events(*self._ask(path, {**body, "stream": True}))
 
     def _ask(self, path: str, body: Optional[Mapping[str, Any]]) -> Tuple[Optional[int], CError]:

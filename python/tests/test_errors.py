@@ -116,6 +116,36 @@ def test_a_route_that_is_not_there(model):
     assert model.request("/tokenize", {"content": "Once"})["count"] == len(model.tokenize("Once", add_special=False))
 
 
+def test_routes_whose_replies_are_no_objects(model):
+    assert "\ncke_requests_total " in model.request("/metrics")
+    assert len(model.request("/slots")) == model.slots
+    assert model.request("/generate", {"prompt": "Once", "max_tokens": 9, "temperature": 0}) == \
+        model.generate("Once", max_tokens=9)
+
+
+def test_a_request_for_a_stream(model):
+    body = {"prompt": "Once", "max_tokens": 3, "temperature": 0, "stream": True}
+    with pytest.raises(cke.UsageError, match="stream()") as refused:
+        model.request("/v1/completions", body)
+    assert refused.value.subject == "stream"
+    events = list(model.stream("/v1/completions", body))
+    whole = model.request("/v1/completions", {**body, "stream": False})
+    assert "".join(e["choices"][0]["text"] for e in events) == whole["choices"][0]["text"]
+
+
+def test_a_bias_for_every_id(model):
+    options = dict(max_tokens=4, logit_bias={token: token % 7 - 3 for token in range(model.vocab_size)})
+    assert model.session().generate("Once", **options) == model.generate("Once", **options)
+
+
+def test_flags_of_detokenize(model):
+    assert model._detokenize(model.tokenize("Once"), 7) == b"Once"
+    for flags in (8, -1):
+        with pytest.raises(cke.UsageError) as refused:
+            model._detokenize([1], flags)
+        assert refused.value.subject == "how"
+
+
 def test_another_version(tmp_path):
     """A library of another version, and a file that is none, are refused before they are used."""
     source = tmp_path / "other.c"

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Programs written for llama-cpp-python: the calls of its README, with cke.llama in place of llama_cpp."""
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +13,17 @@ from cke.llama import Llama, LlamaGrammar
 @pytest.fixture(scope="module")
 def llm(tiny):
     return Llama(model_path=tiny, n_gpu_layers=-1, seed=1337, n_ctx=2048, verbose=False)
+
+
+@pytest.fixture(scope="module")
+def sentences(tiny, tmp_path_factory):
+    """The same with a tokenizer like Llama's, which puts a space before a text."""
+    folder = tmp_path_factory.mktemp("sentences")
+    shutil.copytree(tiny, folder, dirs_exist_ok=True)
+    for file in (Path(__file__).parents[2] / "tests/data/tokenizers/llama").iterdir():
+        shutil.copy(file, folder)
+    (folder / "chat_template.jinja").unlink()
+    return Llama(folder)
 
 
 def test_call(llm, model):
@@ -64,6 +77,11 @@ def test_function_calling(llm):
     mine = llm.model.chat(how["messages"], tools=[tool["function"]], tool_choice=how["tool_choice"], max_tokens=100)
     assert mine.finish_reason == "tool_calls" and mine.tool_calls[0]["function"]["name"] == "UserDetail"
     assert mine.message["tool_calls"] == mine.tool_calls
+    for one_of_them in (tool, tool["function"]):
+        again = llm.model.chat(how["messages"], tools=[tool], tool_choice=one_of_them, max_tokens=100)
+        assert [c["function"] for c in again.tool_calls] == [c["function"] for c in mine.tool_calls]
+    with pytest.raises(cke.UsageError, match="tool_choice"):
+        llm.model.chat(how["messages"], tools=[tool], tool_choice={"type": "zebra"})
 
 
 def test_text_and_facts(llm):
@@ -72,6 +90,18 @@ def test_text_and_facts(llm):
     assert llm.detokenize(llm.tokenize(b"Hello", add_bos=False)) == b"Hello"
     assert llm.n_ctx() == 2048 and llm.n_vocab() == llm.model.vocab_size and llm.n_embd() == llm.model.dim
     assert isinstance(llm.token_eos(), int)
+
+
+def test_control_tokens_and_spaces(llm, sentences):
+    assert llm.detokenize([llm.token_eos()]) == b""
+    assert llm.detokenize([llm.token_eos()], special=True) == llm.model.detokenize([llm.token_eos()]).encode() != b""
+    ids = sentences.tokenize(b"hello world the cat")
+    assert ids[0] == sentences.token_bos()
+    assert sentences.detokenize(ids) == b"hello world the cat"
+    assert sentences.detokenize(ids, special=True) == b"<s> hello world the cat"
+    assert b"".join(sentences.detokenize([token]) for token in ids) == b" hello world the cat"
+    assert sentences.detokenize(ids[2:], prev_tokens=ids[:2]) == sentences.detokenize(ids[2:])
+    assert sentences.model.detokenize(ids[1:]) == "hello world the cat"
 
 
 def test_embeddings(llm):

@@ -26,6 +26,24 @@ def test_fork_and_rewind(model):
     assert bits(session) == bits(alone) and session.ids == ids
 
 
+def test_a_rewound_session_goes_on_from_what_is_left(model, tmp_path):
+    session = model.session().feed("Once upon a time")
+    position = session.position
+    want = session.fork().generate(max_tokens=8)
+    session.feed(" there was")
+    before = int(session.logits.argmax())
+    session.rewind(position)
+    twin = session.fork()
+    session.save(tmp_path / "rewound.session")
+    loaded = model.session().load(tmp_path / "rewound.session")
+    assert [s.generate(max_tokens=8) for s in (session, twin, loaded)] == [want] * 3
+    assert session.ids[position] != before  # else this shows nothing
+    assert loaded.ids == twin.ids == session.ids
+    with pytest.raises(cke.UsageError) as refused:
+        session.rewind(0).generate(max_tokens=8)
+    assert refused.value.subject == "prompt"
+
+
 def test_feed_all(model):
     ids = model.tokenize("Once upon a time there was")
     rows = model.session().feed_all(ids)

@@ -103,6 +103,13 @@ def test_cancel_from_another_thread(model):
         timer.join()
 
 
+def test_cancel_while_another_thread_ends_the_answer(model, monkeypatch):
+    answer = model.generate("Once", stream=True, max_tokens=2)
+    assert answer.text()
+    monkeypatch.setattr(type(answer._handle), "closed", property(lambda _: False))  # as it was a moment ago
+    answer.cancel()
+
+
 def test_async_sessions_and_chat(model):
     async def scenario():
         session = model.session()

@@ -58,4 +58,23 @@ TEST_CASE("a file of keys") {
   for (const std::string& bad : {std::string(), std::string("\n\n"), std::string("short"), std::string(257, 'x'),
                                  std::string("0123456789 abcdef"), std::string("0123456789abcde\xff")})
     CHECK_THROWS_AS(parse_keys(bad, "f"), Error);
+  const std::string a = "0123456789abcdef", b = "fedcba9876543210";
+  for (const std::string& twice : {a + "\n" + a + "\n" + b, a + "\r\n\n" + a})
+    CHECK_THROWS_WITH_AS(parse_keys(twice, "f"), "f: API key 2: expected one that is not there yet, found key 1 again",
+                         Error);
+  CHECK_THROWS_WITH_AS(parse_keys(a + "\n" + b + "\n" + b, "f"),
+                       "f: API key 3: expected one that is not there yet, found key 2 again", Error);
+}
+
+TEST_CASE("headers that a preflight asks for are allowed where they are names, and not without end") {
+  const std::string usual = "authorization, content-type";
+  CHECK(allowed_headers("") == usual);
+  CHECK(allowed_headers(" x-stainless-os,X-Stainless-Lang , ,a:b,c d,e\"f") ==
+        usual + ", x-stainless-os, X-Stainless-Lang");
+  std::string many;
+  for (u32 i = 0; i < 2000; ++i) many += "x-" + std::to_string(i) + ',';
+  const std::string some = allowed_headers(many);
+  CHECK((some.size() > 1000 && some.size() <= 1024));
+  CHECK(some.starts_with(usual + ", x-0, x-1, "));
+  CHECK(allowed_headers(std::string(5000, 'x')) == usual);
 }

@@ -96,7 +96,9 @@ class running {
 
 class client {
  public:
-  explicit client(u16 port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  // receive_buffer: bytes that the kernel holds for it; 0: its default.
+  explicit client(u16 port, int receive_buffer = 0) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    if (receive_buffer) setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
     sockaddr_in where{};
     where.sin_family = AF_INET, where.sin_port = htons(port), where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     REQUIRE(::connect(socket_, reinterpret_cast<const sockaddr*>(&where), sizeof where) == 0);

@@ -489,6 +489,20 @@ TEST_CASE("a reader who falls too far behind loses the answer") {
   CHECK(b.model.passes().size() < 40);
 }
 
+TEST_CASE("log-probabilities of a long prompt come at once, and are no sign of a reader who has fallen behind") {
+  bench b({.slots = 1, .chunk = 64});
+  order o = ask(std::string(300, 'p'), 4);
+  o.logprobs = o.prompt_logprobs = true, o.top_logprobs = 20;
+  client::most_unread = 4096;  // four tokens of the answer, and not one in ten of the prompt's
+  client c(o);
+  client::most_unread = 1 << 20;
+  REQUIRE(b.work.submit({{*c}}));
+  const outcome r = c.wait();
+  CHECK((r.end == ending::length || r.end == ending::stop));
+  CHECK(r.tokens.size() == 300 + r.counts.generated);
+  CHECK(r.tokens.back().top.size() == 20);
+}
+
 TEST_CASE("closing ends what runs and what waits") {
   bench b({.slots = 1, .queue = 4}, 1 << 20);
   client one(ask("a", 1 << 19)), two(ask("b", 5));

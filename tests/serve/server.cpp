@@ -10,6 +10,8 @@ TEST_CASE("the small addresses") {
   CHECK(page.find("Content-Security-Policy: default-src 'none'") != page.npos);
   CHECK(body_of(ask(s, get("/v1/models")))["data"][0]["id"] == "fake");
   CHECK(body_of(ask(s, get("/v1/models/fake?x=1")))["object"] == "model");
+  CHECK(body_of(ask(s, get("/v1/models/%66a%6Be?x=%")))["id"] == "fake");
+  CHECK(status(ask(s, get("/v1%2fmodels"))) == 200);
   CHECK(status(ask(s, get("/v1/models/other"))) == 404);
   CHECK(body_of(ask(s, post("/tokenize", R"({"content":"ab"})")))["tokens"] == json::array({97, 98}));
   CHECK(body_of(ask(s, post("/detokenize", R"({"tokens":[97,255,98]})")))["content"] == "a\uFFFDb");
@@ -294,6 +296,12 @@ TEST_CASE("what is no request of ours is answered and closed") {
       {get("/nothing"), 404},
       {get("/health/"), 404},
       {get("/v1/../health"), 404},
+      {get("/v1/%2e%2E/health"), 404},
+      {get("/health%00"), 404},
+      {get("/health%"), 400},
+      {get("/%6"), 400},
+      {get("/%6xhealth"), 400},
+      {get("/%-1"), 400},
       {"DELETE /health HTTP/1.1\r\nHost: localhost\r\n\r\n", 405},
       {"OPTIONS /v1/models HTTP/1.1\r\nHost: localhost\r\nOrigin: https://evil.com\r\n\r\n", 405},
       {get("/v1/completions"), 405},
@@ -387,6 +395,21 @@ TEST_CASE("slow clients lose their connection, and others notice nothing") {
   CHECK(soon([&] { return s.count.connections == 0; }));
 }
 
+TEST_CASE("a client that reads slowly gets all of a large answer: the limit is on a time without progress") {
+  running s({.limits = {.write = 1s}});
+  const auto begun = clock::now();
+  client c(s.port, 64 << 10);
+  c.send(post("/tokenize", "{\"content\":\"" + std::string(800'000, 'h') + "\"}"));
+  const std::string response = c.receive([](const std::string& so_far) {  // at most 64 KiB between two calls
+    std::this_thread::sleep_for(60ms);
+    return so_far.ends_with("\"count\":800000}");
+  });
+  CHECK(status(response) == 200);
+  CHECK(response.size() > 3'200'000);
+  CHECK(response.ends_with("\"count\":800000}"));
+  CHECK(clock::now() - begun > 2s);  // else this shows nothing
+}
+
 TEST_CASE("connections are counted, and the one too many is told so") {
   running s({.limits = {.connections = 2}});
   client one(s.port), two(s.port);
@@ -476,6 +499,48 @@ TEST_CASE("an origin that was allowed is answered, and only that one") {
   const std::string preflight = c.until("\r\n\r\n");
   CHECK(status(preflight) == 204);
   CHECK(preflight.find("Access-Control-Allow-Methods: POST") != preflight.npos);
+  CHECK(preflight.find("Access-Control-Allow-Headers: authorization, content-type\r\n") != preflight.npos);
+  // As OpenAI's client in a page.
+  c.send("OPTIONS /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\n" + own +
+         "Access-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: "
+         "authorization,content-type,x-stainless-os,x-stainless-retry-count\r\n\r\n");
+  CHECK(c.until("\r\n\r\n").find("x-stainless-os, x-stainless-retry-count\r\n") != std::string::npos);
+}
+
+TEST_CASE("an origin that was allowed can read why it is refused, and another one on the same connection cannot") {
+  running s({.limits = {.large_bodies = 0, .large_body = 100},
+             .work = {},
+             .door = {.hosts = {}, .keys = {"0123456789abcdef"}, .cors_origin = "https://chat.example"}});
+  const std::string key = "Authorization: Bearer 0123456789abcdef\r\n", own = "Origin: https://chat.example\r\n",
+                    field = "Access-Control-Allow-Origin: https://chat.example\r\n";
+  const auto sized = [&](const char* length) {
+    return "POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: " +
+        std::string(length) + "\r\n" + key + own + "\r\n";
+  };
+  const std::pair<std::string, int> rows[]{
+      {get("/v1/models", own), 401},
+      {get("/v1/models", own + "Host: localhost\r\n"), 400},
+      {"GET /v1/models HTTP/1.1\r\nHost: evil.com\r\n" + own + "\r\n", 403},
+      {get("/nothing", own), 404},
+      {get("/v1/completions", own), 405},
+      {"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n" + key + own + "\r\n{}", 415},
+      {sized("100000000"), 413},
+      {sized("200"), 429},
+      {post("/tokenize", "{}", key + own), 400},
+  };
+  for (const auto& [request, want] : rows) {
+    CAPTURE(want);
+    client c(s.port);
+    c.send(request);
+    const std::string response = c.response();
+    CHECK(status(response) == want);
+    CHECK(response.find(field) != response.npos);
+  }
+  client c(s.port);
+  c.send(get("/v1/models", key + own));
+  CHECK(c.response().find(field) != std::string::npos);
+  c.send(get("/nothing", "Origin: https://evil.com\r\n"));
+  CHECK(c.response().find("Access-Control") == std::string::npos);
 }
 
 TEST_CASE("a stop lets running answers end, refuses new ones, and ends") {

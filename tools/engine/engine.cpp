@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include <cke/io/json_schema.hpp>
-#include <cke/text/tokenizer/detokenizer.hpp>
 
 #include "built_unit.hpp"
 #include "cache.hpp"
@@ -53,11 +52,15 @@ model_args args_of(const char* path, const cke_engine_options* options) {
   return args;
 }
 
+serve::request_limits limits_of_requests() {
+  serve::request_limits limits;
+  limits.body = std::size_t{1} << 30, limits.values = 1 << 26, limits.keys = 1 << 20;
+  return limits;
+}
+
 front_desk::front_desk(const model_args& args, const loaded_model& model, u32 slots, u32 draft,
                        const std::string& draft_model)
     : parts_(args, model, {}) {
-  // There is no stranger to be kept out: bodies are bounded by what a number can say.
-  limits_.body = std::size_t{1} << 30, limits_.values = 1 << 26, limits_.keys = 1 << 20;
   if (!draft_model.empty() && draft) smaller_ = load_beside(draft_model, "draft_model", args, model, slots);
   work_.emplace(*model.engine, *model.tokens,
                 serve::scheduler_options{.slots = slots,
@@ -176,21 +179,26 @@ int32_t cke_engine_tokenize(const cke_engine* e, const char* text, size_t bytes,
   });
 }
 
-int32_t cke_engine_detokenize(const cke_engine* e, const uint32_t* ids, size_t count, int32_t exact,
+int32_t cke_engine_detokenize(const cke_engine* e, const uint32_t* ids, size_t count, int32_t how,
                               cke_engine_take_text take, void* user, cke_engine_error* error) noexcept {
   return status_of(error, [&] {
     need(e, "engine"), need(reinterpret_cast<const void*>(take), "take");
+    constexpr int32_t known = CKE_ENGINE_BYTES | CKE_ENGINE_NO_CONTROL | CKE_ENGINE_LEADING_SPACE;
+    if (how & ~known) throw Error(errc::usage, {}, "how", concat({"flags among ", known}), concat({how}));
+    const bool no_control = how & CKE_ENGINE_NO_CONTROL;
     const tokenizer& tokens = e->state->tokens();
     const std::span<const u32> given = span_of(ids, count, "ids");
     for (const u32 id : given)
       if (id >= tokens.vocab_size())
         throw Error(errc::token_range, {}, "token id", concat({"an id below ", tokens.vocab_size()}), concat({id}));
-    std::string text = tokens.decode(given);
-    if (!exact) {
-      utf8_stream valid;
-      text = std::string(valid.push(text));
-      text += valid.finish();
+    std::string text;
+    if (how & CKE_ENGINE_LEADING_SPACE) {
+      for (const u32 id : given)
+        if (!no_control || !tokens.is_special(id)) text += tokens.piece(id);
+    } else {
+      text = tokens.decode(given, no_control);
     }
+    if (!(how & CKE_ENGINE_BYTES)) text = serve::detail::valid_utf8(text);
     take(user, text.data(), text.size());
   });
 }

@@ -28,9 +28,7 @@ struct wanted_answer {
 };
 wanted_answer answer_of(engine_state& of, std::string_view text) {
   const tokenizer& tokens = of.tokens();
-  serve::request_limits limits;
-  limits.body = std::size_t{1} << 30;
-  json body = serve::parse_body(with_grammar(text.empty() ? "{}" : text), limits);
+  json body = serve::parse_body(with_grammar(text.empty() ? "{}" : text), limits_of_requests());
   body["prompt"] = json::array({0});  // the ids come beside the options
   serve::check(body, serve::fields::completion);
   const serve::served_model model{.id = {},

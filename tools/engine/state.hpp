@@ -20,19 +20,21 @@ namespace cke::tool {
 // A checked model_args of the options; null options are the defaults. Throws usage.
 model_args args_of(const char* path, const cke_engine_options* options);
 
+// Of requests of this process, which has no strangers to keep out: as much as a number can say.
+serve::request_limits limits_of_requests();
+
 // What cke_engine_ask needs: the server without its network. Refers to the model.
 class front_desk {
  public:
   front_desk(const model_args& args, const loaded_model& model, u32 slots, u32 draft, const std::string& draft_model);
 
   serve::service& answers() { return *service_; }
-  const served_parts& parts() const { return parts_; }
 
  private:
   static constexpr u32 most_waiting = 1 << 20;
 
   served_parts parts_;
-  serve::request_limits limits_;
+  const serve::request_limits limits_ = limits_of_requests();
   std::optional<loaded_model> smaller_;
   serve::metrics count_;
   std::optional<serve::scheduler> work_;

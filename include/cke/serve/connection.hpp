@@ -66,6 +66,8 @@ class connection {
     error_code ec;
     within(around_.limits.header);
     co_await http::async_read_header(stream_, buffer_, p, into(ec));
+    const std::string_view origin = view(p.get()[http::field::origin]);
+    origin_ = around_.door.allows_origin(origin) ? origin : std::string_view();  // what is refused has it too
     if (ec) co_return co_await refuse(read_error(ec), 11);
     const unsigned version = p.get().version();
     std::optional<api_error> wrong;
@@ -112,10 +114,9 @@ class connection {
     if (!around_.door.knows_host(view(r[http::field::host])))
       throw api_error(403, "invalid_request_error",
                       "this server does not go by the name in the Host header (see --allow-host)", {}, "unknown_host");
-    path_ = view(r.target());
-    path_ = path_.substr(0, path_.find('?'));
+    path_ = path_of(view(r.target()));
     route_ = nullptr;
-    preflight_ = r.method() == http::verb::options && around_.door.allows_origin(view(r[http::field::origin]));
+    preflight_ = r.method() == http::verb::options && !origin_.empty();
     bool known = false;
     allowed_.clear();
     for (const route& candidate : routes) {
@@ -137,17 +138,9 @@ class connection {
     if (route_->method == "POST" && !is_json(view(r[http::field::content_type])))
       throw api_error(415, "invalid_request_error", "the body must be application/json", {}, "unsupported_media_type");
   }
-  static bool is_json(std::string_view type) {
-    std::string plain(type.substr(0, type.find(';')));
-    while (plain.ends_with(' ')) plain.pop_back();
-    for (char& c : plain) c = static_cast<char>(c | 0x20);
-    return plain == json_type;
-  }
 
   asio::awaitable<bool> answer(http_request r, body_place& place) {
-    origin_ = around_.door.allows_origin(view(r[http::field::origin])) ? std::string(view(r[http::field::origin]))
-                                                                       : std::string();
-    if (preflight_) co_return co_await send(preflight(r.version()), r.keep_alive());
+    if (preflight_) co_return co_await send(preflight(r), r.keep_alive());
     const bool generates =
         route_->does == action::completions || route_->does == action::chat || route_->does == action::embeddings;
     std::optional<api_error> wrong;
@@ -245,17 +238,21 @@ class connection {
     std::snprintf(size, sizeof size, "%zx\r\n", events.size());
     co_return co_await write(size + events + "\r\n");
   }
+  // Here and in send() the limit is on a time without progress, so that a slow client gets a large answer.
   asio::awaitable<bool> write(std::string bytes) {
     error_code ec;
-    within(around_.limits.write);
-    co_await asio::async_write(stream_, asio::buffer(bytes), into(ec));
+    for (std::size_t done = 0; !ec && done < bytes.size();) {
+      within(around_.limits.write);
+      done += co_await stream_.async_write_some(asio::buffer(bytes) + done, into(ec));
+    }
     co_return !ec;
   }
 
-  http_response preflight(unsigned version) const {
-    http_response r(http::status::no_content, version);
+  http_response preflight(const http_request& asked) const {
+    http_response r(http::status::no_content, asked.version());
     r.set(http::field::access_control_allow_methods, allowed_);
-    r.set(http::field::access_control_allow_headers, "authorization, content-type");
+    r.set(http::field::access_control_allow_headers,
+          allowed_headers(view(asked[http::field::access_control_request_headers])));
     r.set(http::field::access_control_max_age, "600");
     return r;
   }
@@ -267,9 +264,12 @@ class connection {
     if (!origin_.empty()) add_origin(r);
     r.keep_alive(keep_alive);
     r.prepare_payload();
+    http::response_serializer<http::string_body> parts(r);
     error_code ec;
-    within(around_.limits.write);
-    co_await http::async_write(stream_, r, into(ec));
+    while (!ec && !parts.is_done()) {
+      within(around_.limits.write);
+      co_await http::async_write_some(stream_, parts, into(ec));
+    }
     co_return !ec && keep_alive && !around_.draining;
   }
   // Sends the error, then reads until the client closes: unread bytes from the client would reset the connection before

@@ -19,8 +19,8 @@ struct guard_options {
   std::string cors_origin;         // whose pages may read answers; empty: this server's alone
 };
 
-// The keys in a file's text, one a line. Throws Error{config_range} for a key that is too easy to guess, and for no
-// key.
+// The keys in a file's text, one a line. Throws Error{config_range} for a key that is too easy to guess, for one that
+// is there twice, since a key's number is what its prompts and images are kept under, and for no key.
 inline std::vector<std::string> parse_keys(std::string_view text, const std::string& file) {
   std::vector<std::string> keys;
   while (!text.empty()) {
@@ -33,10 +33,34 @@ inline std::vector<std::string> parse_keys(std::string_view text, const std::str
     if (!visible || line.size() < 16 || line.size() > 256)
       throw Error(errc::config_range, file, "API key " + std::to_string(keys.size() + 1),
                   "16 to 256 visible ASCII characters", std::to_string(line.size()) + " bytes");
+    if (const auto same = std::ranges::find(keys, line); same != keys.end())
+      throw Error(errc::config_range, file, "API key " + std::to_string(keys.size() + 1), "one that is not there yet",
+                  "key " + std::to_string(same - keys.begin() + 1) + " again");
     keys.emplace_back(line);
   }
   if (keys.empty()) throw Error(errc::config_range, file, "API keys", "at least one line", "none");
   return keys;
+}
+
+// For Access-Control-Allow-Headers of an origin that is allowed: the headers that requests need here, and of those that
+// a preflight asks for the ones whose names are HTTP's tokens, as far as 1 KiB goes. OpenAI's client sends some of its
+// own.
+inline std::string allowed_headers(std::string_view asked) {
+  constexpr std::string_view marks = "!#$%&'*+-.^_`|~";
+  const auto in_name = [&](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || marks.find(c) != marks.npos;
+  };
+  std::string all = "authorization, content-type";
+  while (!asked.empty()) {
+    const std::size_t end = std::min(asked.find(','), asked.size());
+    std::string_view name = asked.substr(0, end);
+    asked.remove_prefix(std::min(end + 1, asked.size()));
+    while (name.starts_with(' ')) name.remove_prefix(1);
+    while (name.ends_with(' ')) name.remove_suffix(1);
+    if (all.size() + 2 + name.size() > 1024) break;
+    if (!name.empty() && std::ranges::all_of(name, in_name)) (all += ", ") += name;
+  }
+  return all;
 }
 
 class guard {

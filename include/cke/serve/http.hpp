@@ -17,7 +17,9 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
+#include <charconv>
 
+#include "../core/types.hpp"
 #include "api_error.hpp"
 
 namespace cke::serve {
@@ -32,6 +34,33 @@ using http_request = http::request<http::string_body>;
 using http_response = http::response<http::string_body>;
 
 inline std::string_view view(beast::string_view s) { return {s.data(), s.size()}; }
+
+// The path of a request's target, with its percent-encoding decoded. Throws api_error.
+inline std::string path_of(std::string_view target) {
+  std::string path;
+  target = target.substr(0, target.find('?'));
+  for (std::size_t at = 0; at < target.size(); ++at) {
+    char c = target[at];
+    if (c == '%') {
+      const std::string_view digits = target.substr(at + 1, 2);
+      u8 byte = 0;
+      if (const auto [end, ec] = std::from_chars(digits.data(), digits.data() + digits.size(), byte, 16);
+          digits.size() < 2 || ec != std::errc() || end != digits.data() + 2)
+        throw bad_request("expected two hexadecimal digits after each % of the address", {}, "bad_http");
+      c = static_cast<char>(byte), at += 2;
+    }
+    path += c;
+  }
+  return path;
+}
+
+// Whether a Content-Type is JSON's.
+inline bool is_json(std::string_view type) {
+  std::string plain(type.substr(0, type.find(';')));
+  while (plain.ends_with(' ')) plain.pop_back();
+  for (char& c : plain) c = static_cast<char>(c | 0x20);
+  return plain == "application/json";
+}
 
 // Headers of every response. Nothing of the request is repeated in them.
 inline void set_common(http_response& r, std::string_view type, bool keep_alive) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -69,6 +70,7 @@ struct piece {
   std::string text;
   std::vector<token_report> tokens{};  // if log-probabilities are asked for
   std::vector<float> embedding{};      // of the next text of the order
+  std::size_t of_prompt = 0;           // the first so many tokens, which are the prompt's
 };
 
 struct token_counts {
@@ -89,11 +91,13 @@ class mailbox {
  public:
   mailbox(std::size_t most_bytes, std::function<void()> wake) : most_(most_bytes), wake_(std::move(wake)) {}
 
-  // False: more than `most_bytes` wait to be taken.
+  // False: more than `most_bytes` wait to be taken. Reports of the prompt do not count: they come all at once, and the
+  // request bounds them.
   bool put(piece p, const token_counts& counts) {
     return deliver([&] {
-      bytes_ += p.text.size() + p.tokens.size() * sizeof(token_report);
-      for (const token_report& t : p.tokens) bytes_ += t.top.size() * sizeof(token_logprob);
+      bytes_ += p.text.size();
+      for (const token_report& t : std::span(p.tokens).subspan(p.of_prompt))
+        bytes_ += sizeof t + t.top.size() * sizeof(token_logprob);
       now_.pieces.push_back(std::move(p));
       now_.counts = counts;
     });

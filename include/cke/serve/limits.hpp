@@ -28,7 +28,7 @@ struct connection_limits {
   seconds header{10};                         // for the whole header of a request
   seconds body{30};                           // for the whole body
   seconds idle{60};                           // between two requests of a connection
-  seconds write{30};                          // for one write to a client that does not read
+  seconds write{30};                          // without progress of a write to a client that does not read
   std::size_t unread = std::size_t{1} << 20;  // bytes of an answer that wait for the client
   int send_buffer = 256 << 10;  // bytes that the kernel buffers for the client; its default grows to megabytes
   seconds drain{30};            // for running answers after SIGTERM

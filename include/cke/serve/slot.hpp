@@ -161,6 +161,7 @@ class slot {
   void deliver() {
     piece p = std::move(answer_->last());
     if (!pending_.tokens.empty()) {
+      p.of_prompt = pending_.tokens.size();
       pending_.tokens.insert(pending_.tokens.end(), p.tokens.begin(), p.tokens.end());
       p.tokens = std::move(pending_.tokens);
     }

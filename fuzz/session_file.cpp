@@ -68,6 +68,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const memory_file file(mended(std::as_bytes(std::span(data, size)), ours));
   try {
     load_session(session, file.path());
+    session.feed(std::span<const u32>{});
     if (session.position() < model.context()) session.feed(std::array<u32, 1>{7});
   } catch (const Error&) {
     if (session.position() != 0) std::abort();

@@ -5,6 +5,9 @@
 #include <doctest/doctest.h>
 
 #include <cke/draft.hpp>
+#include <cke/session_file.hpp>
+
+#include <filesystem>
 
 #include "byte_model.hpp"
 
@@ -111,6 +114,37 @@ TEST_CASE("generate: a prompt may go on from an earlier answer, and may then be 
   const auto failed = random_model::failure_of([&] { empty.generate(std::span<const u32>{}); });
   CHECK(failed.code == errc::usage);
   CHECK(failed.text == "prompt: expected at least one token, found none");
+}
+
+TEST_CASE("generate: after a rewind an empty prompt goes on from the text that is left, in forks and files too") {
+  const std::string path = std::filesystem::temp_directory_path() / ("cke-rewound-" + std::to_string(::getpid()));
+  const generate_options o{.max_tokens = 12, .ignore_stop_ids = true};
+  const std::vector<u32> all = random_model::ids(150, 256);
+  u32 others = 0;
+  for (const u32 kept : {1u, 5u, 100u, 127u, 128u, 129u}) {
+    CAPTURE(kept);
+    session alone = fresh(), s = fresh();
+    const outcome want = answer(alone, std::span(all).first(kept), o);
+    s.feed(all);
+    s.rewind(kept);
+    others += byte_model::best(s.logits()) != want.ids[0];
+    session fork = s, guessing = s, loaded = fresh();
+    save_session(s, path);
+    load_session(loaded, path);
+    for (session* const one : {&s, &fork, &loaded}) {
+      const outcome got = answer(*one, {}, o);
+      CHECK(got.ids == want.ids);
+      CHECK(one->position() == kept + 11);
+    }
+    generation g(guessing, {}, o, ngram_draft(4));
+    for ([[maybe_unused]] const std::string_view piece : g) {}
+    CHECK(std::ranges::equal(g.ids(), want.ids));
+    s.rewind(0);
+    CHECK(random_model::failure_of([&] { s.generate(std::span<const u32>{}); }).text ==
+          "prompt: expected at least one token, found none");
+  }
+  CHECK(others > 0);  // else this shows nothing
+  std::filesystem::remove(path);
 }
 
 TEST_CASE("generate: the model's stop ids end the answer, and are no part of it") {

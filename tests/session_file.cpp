@@ -78,6 +78,15 @@ TEST_CASE("session file: what others left in a page is not in it") {
   s.feed(ids(0, 20));
   save_session(s, dir / "reused");
   CHECK(content(dir / "clean") == content(dir / "reused"));
+  // Nor the logits of ids that were dropped.
+  auto other = m.session();
+  for (const u32 from : {60u, 90u}) {
+    other.reset();
+    other.feed(ids(0, 20)), other.feed(ids(from, 30));
+    other.rewind(20);
+    save_session(other, dir / (from == 60 ? "clean" : "reused"));
+  }
+  CHECK(content(dir / "clean") == content(dir / "reused"));
 }
 
 TEST_CASE("session file: the wrong file, or no room, is an error, and the session is as it was") {

@@ -184,7 +184,8 @@ CKE_API int32_t cke_session_recall(cke_session*, const uint32_t* ids, size_t cou
  * longer than the context; else the error names a layer with full attention. `positions` receives the new limit. */
 CKE_API int32_t cke_session_slide(cke_session*, uint32_t* positions, cke_error*) CKE_NOEXCEPT;
 /* Drops everything after `position`. Recurrent states return to a page boundary (128 to 1024 positions), windows
- * farther back if their pages are gone; the next feed recomputes the positions between. */
+ * farther back if their pages are gone; the next feed recomputes the positions between. Until then cke_session_logits
+ * are those from before; a feed of no ids suffices. */
 CKE_API void cke_session_rewind(cke_session*, uint32_t position) CKE_NOEXCEPT;
 
 /* ---- images --------------------------------------------------------------------------------------- */

@@ -68,7 +68,7 @@ template <class Session, class Draft = no_draft> class generation {
           std::min<std::size_t>(session.context(), session.position() + prompt.size() + options_.max_tokens));
       chosen_.reserve(ids_.capacity());
     }
-    if (!prompt.empty()) session.feed(prompt);
+    session.feed(prompt);  // no ids too: a rewind may have left logits to be computed
   }
 
   class iterator {

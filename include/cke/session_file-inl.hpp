@@ -64,11 +64,13 @@ CKE_ONCE void save_session(const runtime::sequence& s, const std::string& path) 
   for (const u32 id : s.history())  // ids of images are those that only this process understands
     if (id >= s.vocab_size()) throw Error(errc::unsupported, path, "session", "one without images", "one with images");
   io::session_header h = detail::header_of(s.model());
+  h.stale = s.stale();
   h.ids = s.position(), h.position = s.state().position(), h.pages = s.state().persistent().end();
   h.transient = states.has_transient ? h.pages - states.first_seen(h.position) : 0;
   io::session_writer to(path, h);
   to.put(std::as_bytes(s.history()));
-  to.put(std::as_bytes(s.logits()));
+  const std::vector<float> none(s.stale() ? h.vocab : 0);  // not those of ids that were dropped
+  to.put(std::as_bytes(s.stale() ? std::span<const float>(none) : s.logits()));
   std::vector<std::byte> copy(std::max(h.page_bytes, h.transient_bytes));
   const auto put = [&](bool transient, u32 i, const std::byte* page, u64 bytes) {
     std::memcpy(copy.data(), page, bytes);
@@ -101,9 +103,9 @@ CKE_ONCE void load_session(runtime::sequence& s, const std::string& path) {
        "session file", "one of this model, compiled for this machine", "one of another");
   need(found.weights == wanted.weights, "session file", "one of a model with these weights", "other weights");
   std::vector<u32> ids(found.ids);
-  std::vector<float> logits(found.vocab);
+  std::vector<float> logits(found.stale ? 0 : found.vocab);
   std::ranges::copy(from.ids(), std::as_writable_bytes(std::span(ids)).begin());
-  std::ranges::copy(from.logits(), std::as_writable_bytes(std::span(logits)).begin());
+  if (!found.stale) std::ranges::copy(from.logits(), std::as_writable_bytes(std::span(logits)).begin());
   s.restore(ids, found.position, logits, [&](bool transient, u32 i, std::byte* page) {
     const auto bytes = transient ? from.transient(i) : from.page(i);
     std::memcpy(page, bytes.data(), bytes.size());

@@ -221,6 +221,46 @@ TEST_CASE("sequence: rewind and reset forget what came after") {
   check_at(s, 50);
 }
 
+TEST_CASE("sequence: where the last logits are not those after the last id, feeding nothing computes them") {
+  text_sequence s(shared());
+  CHECK(s.stale());
+  s.feed(ids(0, 180));
+  CHECK(!s.stale());
+  s.rewind(180);
+  CHECK(!s.stale());
+  for (const u32 to : {150u, 129u, 128u, 127u, 1u}) {
+    s.rewind(to);
+    REQUIRE(s.stale());
+    CHECK(!same_bits(s.logits(), straight(to - 1)));
+    text_sequence fork(s), later(s);
+    CHECK(random_model::failure_of([&] { s.feed(ids(0, context)); }).code == errc::context_overflow);
+    CHECK(s.stale());
+    for (text_sequence* const one : {&s, &fork}) {
+      one->feed(std::span<const u32>{});
+      CHECK(!one->stale());
+      check_at(*one, to);
+    }
+    later.feed(ids(to, 20));
+    CHECK(!later.stale());
+    check_at(later, to + 20);
+  }
+  s.reset();
+  s.feed(std::span<const u32>{});
+  CHECK((s.position() == 0 && s.stale()));
+  text_sequence known(shared());
+  known.feed(ids(0, 150));
+  CHECK(s.recall(ids()) == 128);
+  CHECK(s.stale());
+  s.feed(std::span<const u32>{});
+  check_at(s, 128);
+  const auto given_up = [&](u32 i, std::span<const float>) {
+    if (i == 2) throw std::runtime_error("enough");
+  };
+  CHECK_THROWS_AS(s.feed_all(ids(128, 3), given_up), std::runtime_error);
+  s.feed(std::span<const u32>{});
+  check_at(s, 128);
+}
+
 TEST_CASE("sequence: beyond the context is an error, and the sequence is as it was") {
   text_sequence s(shared());
   s.feed(ids(0, 195));

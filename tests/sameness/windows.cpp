@@ -52,6 +52,7 @@ TEST_CASE("sameness: windows: a sequence has the pages in sight, and goes back t
       CHECK(is_after(one, back + count, want));
     }
     s.feed(std::span<const u32>{});
+    CHECK(is_after(s, back, want));
     s.feed(ids.subspan(back));
     CHECK(is_after(s, 900, want));
   }
@@ -79,6 +80,8 @@ TEST_CASE("sameness: windows: kept in a file, without what has passed, and taken
           bytes + pages * slot::plan.persistent.caches + seen * slot::plan.transient.caches);
     load_session(again, path);
     CHECK(again.position() == kept);
+    again.feed(std::span<const u32>{});
+    CHECK(is_after(again, kept, want));
     again.feed(ids.subspan(kept, 20));
     CHECK(is_after(again, kept + 20, want));
     again.rewind(60);

@@ -110,3 +110,27 @@ TEST_CASE("prompts: ids that are no rows of an image, in order, are refused, and
   CHECK_THROWS_WITH_AS(whole.session().feed(q.ids),
                        "chunk: expected at least 9, the rows of an image, which see each other, found 8", Error);
 }
+
+TEST_CASE("prompts: an image whose rows see each other does not come in pieces") {
+  auto model =
+      Model<gemma_decoder, F32>::load(io::hf(folder_of("gemma3")), {.threads = 1, .context = 256, .chunk = 64});
+  const u32 first = model.add_image({1, 2}, {1, 9}, std::vector<float>(9 * 32, 0.5f))->first;
+  std::vector<u32> ids{1, 2};
+  for (u32 row = 0; row < 9; ++row) ids.push_back(first + row);
+  ids.push_back(3);
+  auto session = model.session();
+  const auto refused = [&](std::span<const u32> some, u32 position) {
+    CHECK_THROWS_WITH_AS(session.feed(std::vector<u32>(some.begin(), some.end())),
+                         doctest::Contains("ids: expected all rows of an image, which see each other, up to"), Error);
+    CHECK(session.position() == position);
+  };
+  const std::span<const u32> all = ids;
+  refused(all.first(5), 0);
+  refused(all.subspan(2, 4), 0);
+  session.feed(ids);
+  CHECK(session.position() == 12);
+  session.rewind(6);
+  refused(all.subspan(6, 2), 6);
+  session.feed(std::vector<u32>(ids.begin() + 6, ids.end()));
+  CHECK(session.position() == 12);
+}

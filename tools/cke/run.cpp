@@ -133,7 +133,7 @@ void run(const run_args& args) {
   options.filter = filter.get();
   if (args.beams) {
     if (prompt.empty() && c->position() == 0) throw Error(errc::usage, {}, "prompt", "at least one token", "none");
-    if (!prompt.empty()) c->feed(prompt);
+    c->feed(prompt);
     return search(args, model, *c, options.max_tokens, stop_ids);
   }
   const bool as_text = tokens && !args.ids;

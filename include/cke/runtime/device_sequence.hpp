@@ -21,7 +21,8 @@ template <class Executor> class device_sequence : public sequence {
 
   // Generates up to n ids in one launch that does not wait for the host: each is sampled and fed. take(id) is called
   // for each as it arrives, and returns whether to go on. Generation ends after one of `stop`; neither that one nor the
-  // last id after take has returned false is fed. Throws context_overflow, cache_full, and what cuda::ahead throws.
+  // last id after take has returned false is fed. The first is chosen from logits(), which must not be stale. Throws
+  // context_overflow, cache_full, and what cuda::ahead throws.
   template <class Take>
   std::vector<u32> generate_nosync(u32 n, std::span<const u32> stop, Take&& take, const device_sampling& how = {}) {
     check_room(n, {});
@@ -45,6 +46,7 @@ template <class Executor> class device_sequence : public sequence {
     history_.insert(history_.end(), ids.begin(), ids.begin() + fed);
     slot_.truncate(position());
     remember();
+    stale_ &= fed == 0;
     return ids;
   }
 

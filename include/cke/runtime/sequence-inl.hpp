@@ -21,6 +21,7 @@ CKE_ONCE sequence::sequence(const sequence& o)
     : model_(o.model_),
       slot_(o.slot_),
       logits_(o.logits_),
+      stale_(o.stale_),
       track_(o.track_),
       sees_images_(o.sees_images_),
       images_are_whole_(o.images_are_whole_) {
@@ -30,28 +31,37 @@ CKE_ONCE sequence::sequence(const sequence& o)
 CKE_ONCE sequence& sequence::operator=(const sequence& o) {
   history_.reserve(o.history_.capacity());
   slot_ = o.slot_;
-  model_ = o.model_, logits_ = o.logits_, history_ = o.history_, track_ = o.track_;
+  model_ = o.model_, logits_ = o.logits_, history_ = o.history_, stale_ = o.stale_, track_ = o.track_;
   sees_images_ = o.sees_images_, images_are_whole_ = o.images_are_whole_;
   return *this;
 }
 CKE_ONCE sequence& sequence::operator=(sequence&& o) noexcept {
   slot_ = std::move(o.slot_);  // before the model that it belongs to
   model_ = std::move(o.model_), logits_ = std::move(o.logits_), history_ = std::move(o.history_);
-  track_ = std::move(o.track_);
+  stale_ = o.stale_, track_ = std::move(o.track_);
   sees_images_ = o.sees_images_, images_are_whole_ = o.images_are_whole_;
   return *this;
 }
 
 CKE_ONCE void sequence::feed_together(u32 count, function_ref<feeding(u32)> at) {
   for (u32 i = 0; i < count; ++i) check_turn(i, count, at);
+  bool computed = false;  // perhaps logits, which then stay
   try {
     for (u32 i = 0; i < count; ++i) at(i).of->begin(at(i).ids);
     for (u32 i = 0; i < count; ++i) at(i).of->reserve();
+    computed = true;
     run_passes(count, at);
   } catch (...) {
-    for (u32 i = 0; i < count; ++i) at(i).of->rewind(at(i).of->start_);
+    for (u32 i = 0; i < count; ++i) {
+      sequence& s = *at(i).of;
+      const bool stale = s.stale_ || computed;
+      s.rewind(s.start_);
+      s.stale_ = stale;
+    }
     throw;
   }
+  for (u32 i = 0; i < count; ++i)
+    if (sequence& s = *at(i).of; !s.wanted().empty()) s.stale_ = static_cast<bool>(at(i).hidden);
 }
 CKE_ONCE void sequence::feed(std::span<const u32> ids) {
   feed_together(1, [&](u32) { return feeding{this, ids}; });
@@ -70,6 +80,7 @@ CKE_ONCE void sequence::feed_all(std::span<const u32> ids, function_ref<void(u32
 }
 
 CKE_ONCE void sequence::rewind(u32 position) {
+  stale_ |= position < this->position();
   slot_.truncate(position);
   history_.resize(std::min<std::size_t>(position, history_.size()));
   track_.truncate(this->position());
@@ -79,7 +90,13 @@ CKE_ONCE u32 sequence::recall(std::span<const u32> ids) {
   if (position() != 0) throw Error(errc::usage, {}, "recall", "a sequence at position 0", concat({position()}));
   check(ids.first(std::min<std::size_t>(ids.size(), context())), {});
   if (!ids.empty()) slot_.recall(ids.first(std::min<std::size_t>(ids.size() - 1, context())));
-  append(ids.first(slot_.position()));
+  try {
+    append(ids.first(slot_.position()));
+  } catch (...) {
+    rewind(0);
+    throw;
+  }
+  stale_ = true;
   return position();
 }
 
@@ -95,20 +112,23 @@ CKE_ONCE void sequence::restore(std::span<const u32> ids, u32 computed, std::spa
   }
   append(ids);
   std::copy(logits.begin(), logits.end(), logits_.begin());
+  stale_ = logits.empty() || computed < ids.size();
 }
 
-// Checks that ids can be fed now. Throws context_overflow, token_range; `whose` is a prefix of the error's subject.
-CKE_ONCE void sequence::check(std::span<const u32> ids, std::string_view whose) const {
+// Checks that ids can follow. Throws context_overflow, token_range; `whose` is a prefix of the error's subject. Where
+// they are `fed`, so that all of the sequence is computed now, throws usage if an image is cut whose rows see each
+// other.
+CKE_ONCE void sequence::check(std::span<const u32> ids, std::string_view whose, bool fed) const {
   const u32 vocab = vocab_size();
   check_room(ids.size(), whose);
-  if (sees_images_) check_images(ids, whose);
+  if (sees_images_) check_images(ids, whose, fed);
   for (const u32 id : ids)
     if (id >= vocab && !sees_images_)
       throw Error(errc::token_range, {}, concat({whose, "token id"}), concat({"less than ", vocab}), concat({id}));
 }
 
 // Rows of images are ids after the vocabulary: all of an image, in order.
-CKE_ONCE void sequence::check_images(std::span<const u32> ids, std::string_view whose) const {
+CKE_ONCE void sequence::check_images(std::span<const u32> ids, std::string_view whose, bool fed) const {
   const auto fail = [&](u32 id, std::string_view want) {
     throw Error(errc::token_range, {}, concat({whose, "token id"}), want, concat({id}));
   };
@@ -130,6 +150,9 @@ CKE_ONCE void sequence::check_images(std::span<const u32> ids, std::string_view 
     }
     if (open && (next = id + 1) == open->end()) open = nullptr;
   }
+  if (open && fed && images_are_whole_ && (slot_.position() < position() + ids.size() || repeats(ids)))
+    throw Error(errc::usage, {}, concat({whose, "ids"}),
+                concat({"all rows of an image, which see each other, up to ", open->end() - 1}), concat({next - 1}));
 }
 // The store alone may have held it since the check.
 CKE_ONCE image_ref sequence::held_image(u32 id) const {
@@ -160,12 +183,13 @@ CKE_ONCE void sequence::check_turn(u32 i, u32 count, turns at) {
   for (u32 k = 0; k < i && distinct; ++k) distinct = at(k).of != now.of;
   if (!distinct)
     throw Error(errc::usage, {}, concat({"turn ", i}), "a sequence of the same model, in one turn", "another");
-  now.of->check(now.ids, count > 1 ? concat({"turn ", i, ": "}) : std::string());
+  now.of->check(now.ids, count > 1 ? concat({"turn ", i, ": "}) : std::string(), true);
   now.of->start_ = now.of->position();
 }
 
 // Appends ids to the history. wanted() are then those from the position of the states on.
 CKE_ONCE void sequence::begin(std::span<const u32> ids) {
+  if (repeats(ids)) slot_.truncate(position() - 1);
   from_ = slot_.position();
   append(ids);
 }

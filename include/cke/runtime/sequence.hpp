@@ -31,9 +31,9 @@ class sequence {
     row_sink each{};    // receives the logits after each id
   };
   // Different sequences of one model take ids, each its own: at(i), i < count. logits() are then those after the last
-  // id of each, unless it gives hidden states. No ids: what a rewind has left to be computed again. Throws
-  // context_overflow, token_range and usage, naming the turn where there are several, and cache_full; all are then as
-  // they were.
+  // id of each, unless it gives hidden states. No ids: what a rewind has left to be computed again, if logits() are
+  // stale the last id at least. Throws context_overflow, token_range and usage, naming the turn where there are
+  // several, and cache_full; all are then as they were.
   static void feed_together(u32 count, function_ref<feeding(u32)> at);
 
   // One sequence is a list of one.
@@ -46,6 +46,9 @@ class sequence {
 
   u32 vocab_size() const { return static_cast<u32>(logits_.size()); }
   std::span<const float> logits() const { return {logits_.begin(), logits_.end()}; }  // [vocab], after the last id
+  // Whether they are others: before the first feed, after a rewind or a recall, and after a feed that gave hidden
+  // states or was cut short.
+  bool stale() const { return stale_; }
   std::span<const u32> history() const { return history_; }
   u32 position() const { return static_cast<u32>(history_.size()); }
   u32 context() const { return slot_.context(); }
@@ -68,9 +71,9 @@ class sequence {
   // usage if the sequence has begun.
   u32 recall(std::span<const u32> ids);
 
-  // At position 0: becomes the sequence that was saved with these ids and logits, and with the states of the first
-  // `computed` ids, in pages that fill(transient, i, bytes) writes. Throws token_range, context_overflow, cache_full,
-  // usage; the sequence is then as it was.
+  // At position 0: becomes the sequence that was saved with these ids and logits (none: they were stale), and with the
+  // states of the first `computed` ids, in pages that fill(transient, i, bytes) writes. Throws token_range,
+  // context_overflow, cache_full, usage; the sequence is then as it was.
   void restore(std::span<const u32> ids, u32 computed, std::span<const float> logits,
                function_ref<void(bool transient, u32 i, std::byte*)> fill);
 
@@ -82,15 +85,18 @@ class sequence {
   sequence_state slot_;
   plain_list<float> logits_;
   std::vector<u32> history_;
+  bool stale_ = true;
 
  private:
   using turns = function_ref<feeding(u32)>;
 
-  void check(std::span<const u32> ids, std::string_view whose) const;
-  void check_images(std::span<const u32> ids, std::string_view whose) const;
+  void check(std::span<const u32> ids, std::string_view whose, bool fed = false) const;
+  void check_images(std::span<const u32> ids, std::string_view whose, bool fed) const;
   image_ref held_image(u32 id) const;
   void append(std::span<const u32> ids);
   static void check_turn(u32 i, u32 count, turns at);
+  // Whether the last id is computed again, for its logits.
+  bool repeats(std::span<const u32> ids) const { return ids.empty() && stale_ && position() > 0; }
   void begin(std::span<const u32> ids);
   std::span<const u32> wanted() const { return std::span(history_).subspan(from_); }
   void reserve() { slot_.reserve(static_cast<u32>(wanted().size())); }

@@ -47,6 +47,7 @@ class beam_search {
     };
     check("beams", how.beams, 256), check("answers", how.answers, how.beams),
         check("max_tokens", how.max_tokens, room_);
+    ended_.resize(how.beams);
     for (u32 i = 0; i < how.beams; ++i) beams_.push_back({start.fork(), {}, i ? dead : 0});
   }
 
@@ -157,7 +158,7 @@ class beam_search {
   const u32 room_;
   const std::size_t width_;  // candidates of a step: enough to continue all beams, however many candidates end
   std::vector<beam> beams_;
-  std::vector<ended> ended_{how_.beams};  // best first
+  std::vector<ended> ended_;              // [beams], best first
 };
 
 }  // namespace detail

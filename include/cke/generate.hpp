@@ -158,7 +158,8 @@ template <class Session, class Draft = no_draft> class generation {
       const std::span<const u32> guess = draft_.propose(batch_, static_cast<u32>(most - 1));
       // An id without a logit, such as a row of an image, is never chosen.
       const auto end = std::ranges::find_if(guess, [&](u32 id) { return id >= session_->logits().size(); });
-      batch_.insert(batch_.end(), guess.begin(), end);
+      // One by one: a guess may be a part of batch_, which has room for all.
+      for (const u32 id : std::span(guess.begin(), end)) batch_.push_back(id);
     }
     bool right = true;
     session_->feed_all(std::span(batch_).subspan(start), [&](u32 i, std::span<const float> logits) {

@@ -40,7 +40,17 @@ template <class... Ls> inline constexpr bool changes_input<residual<Ls...>> = tr
 template <u32 Dim> inline constexpr bool changes_input<learned_scale<Dim>> = true;
 template <u32 Dim> inline constexpr bool changes_input<deepstack_add<Dim>> = true;
 template <u32 Dim, u32 Taps, u32 Pad, bool B> inline constexpr bool changes_input<image_rows<Dim, Taps, Pad, B>> = B;
-template <class L, class... Ls> inline constexpr bool changes_input<chain<L, Ls...>> = changes_input<L>;
+// Whether a letter gives its input on as it is.
+template <class T> inline constexpr bool passes_input = false;
+template <u32 Dim, real By> inline constexpr bool passes_input<scale<Dim, By>> = By.v == 1;
+template <u32 Dim, real Cap> inline constexpr bool passes_input<softcap<Dim, Cap>> = Cap.v == 0;
+template <u32 Dim, u32 Taps, u32 Pad> inline constexpr bool passes_input<image_rows<Dim, Taps, Pad, false>> = true;
+template <class... Ls> inline constexpr bool passes_input<chain<Ls...>> = (passes_input<Ls> && ...);
+template <class L> inline constexpr bool passes_input<sum<L>> = passes_input<L>;
+template <class L, class... Ls> inline constexpr bool changes_input<chain<L, Ls...>> = [] {
+  if constexpr (sizeof...(Ls) == 0) return changes_input<L>;
+  else return changes_input<L> || (passes_input<L> && changes_input<chain<Ls...>>);
+}();
 template <class... Ls> inline constexpr bool changes_input<sum<Ls...>> = (changes_input<Ls> || ...);
 
 // A branch of a sum, or a kind of an arrangement, and the first one, whose ends it must share.
@@ -270,7 +280,7 @@ template <bool Changes> struct deepstack_keeps_input {
 };
 template <class... Ls> struct word<deepstack<Ls...>> : has_parts<"deepstack", sizeof...(Ls)>,
                                                        layers_fit<first_broken_link<Ls...>(false)>,
-                                                       deepstack_keeps_input<changes_input<at<0, list<Ls..., void>>>> {
+                                                       deepstack_keeps_input<changes_input<chain<Ls...>>> {
 };
 template <u32 Before, u32 Stacks, u32 Between, u32 After> struct tower_is_in_order {
   static_assert(Before > 0 && Stacks > 0 && Between == 0 && After > 0,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cke/graph/lower.hpp"
+#include "cke/graph/lower_tower.hpp"
 #include "cke/graph/program.hpp"
 
 namespace fuse_test {
@@ -47,7 +48,52 @@ using layer = block<residual<norm, attention<shape>>, residual<norm, mlp>>;
 // matmul of 32 x 32 from x, in the builder's format
 reg product(builder& b, reg x, u32 group = 0) { return b.matmul(role::q, x, 32, 32, false, group); }
 
+// When decoding, each thread makes the rows of some steps for itself; what another step wrote into them, a thread's
+// share of the rows or one thread's, the others' copies would lack.
+bool keeps_own_rows(const code& c) {
+  for (reg r = 0; r < c.regs.size(); ++r) {
+    u32 writers = 0;
+    bool own = false;
+    for (const instruction& i : c.ops)
+      if (i.out.has(r)) own = writers++ == 0 ? partition_of(i, form::decode).by == split::per_thread : own;
+    if (own && writers > 1) return false;
+  }
+  return true;
+}
+template <class Block> bool keeps_own_rows() {
+  return keeps_own_rows(lower_block<Block>()) && keeps_own_rows(fuse(lower_block<Block>()).c) &&
+      keeps_own_rows(fuse(lower_block<Block>(all(dtype::q8_0))).c);
+}
+
 }  // namespace
+
+TEST_CASE("fuse: no step writes into rows that each thread makes for itself") {
+  CHECK(keeps_own_rows<layer>());
+  CHECK(keeps_own_rows<block<norm, learned_scale<64>>>());
+  CHECK(keeps_own_rows<block<residual<norm, learned_scale<64>, mlp>>>());
+  CHECK(keeps_own_rows<block<residual<norm, sum<mlp, chain<norm, residual<mlp>>>>>>());
+  CHECK(keeps_own_rows<block<residual<norm, sum<norm, mlp>>>>());
+  CHECK(keeps_own_rows<block<residual<norm, chain<norm, deepstack_add<64>>, mlp>>>());
+}
+
+TEST_CASE("fuse: a branch that gives on its input is added into a row of its own") {
+  const code c = lower_block<block<residual<norm, sum<sum<cke::scale<64, 1>, mlp>, mlp>>>>();
+  u32 norms = 0;
+  for (const instruction& i : c.ops) norms += i.op == rmsnorm;
+  REQUIRE(norms == 1);
+  for (const instruction& i : c.ops)
+    if (i.op == rmsnorm)
+      for (const instruction& other : c.ops) CHECK((&other == &i || !other.out.has(i.out[0])));
+}
+
+TEST_CASE("fuse: a tap of the stream as it is stays a step") {
+  using eye = block<residual<norm, mlp>, deepstack<cke::scale<64, 1>>>;
+  for (const code& c : {lower_block<eye>(), fuse(lower_block<eye>()).c}) {
+    bool written = false;
+    for (const instruction& i : c.ops) written |= i.out.has(tapped);
+    CHECK(written);
+  }
+}
 
 TEST_CASE("fuse: a layer in q8_0, bf16 and f32") {
   const fused_code q8 = fuse(lower_block<layer>(all(dtype::q8_0)));

@@ -176,6 +176,8 @@ struct builder : code {
       if (i.out.has(r)) return info(i.op).decode.by == split::per_thread;
     return false;
   }
+  // Where a step may put its result in place of r.
+  constexpr reg writable(reg r) { return repeated(r) ? temp(regs[r].width) : r; }
   constexpr void rename(reg from, reg to) {
     for (auto& i : ops) {
       for (auto& r : i.in.item) r = r == from ? to : r;

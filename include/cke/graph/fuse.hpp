@@ -60,7 +60,7 @@ constexpr u32 elide_saves(code& c) {
   u32 elided = 0;
   for (u32 at = 0; at < c.ops.size(); ++at) {
     const auto save = c.ops[at];
-    if (save.op != opcode::residual_save) continue;
+    if (save.op != opcode::residual_save || save.out[0] < first_scratch) continue;  // a tap is a result
     bool untouched = true;
     for (u32 i = at + 1; i < c.ops.size() && !(c.ops[i].op == opcode::residual_add && c.ops[i].in[0] == save.out[0]);
          ++i)

@@ -33,8 +33,9 @@ template <class... Ls> struct lower<residual<Ls...>> {
     b.emit<opcode::residual_save>({x}, {saved}, {}, {.cols = dim});
     const reg y = emit_all<Ls...>(b, x);
     b.begin(opcode::residual_add);
-    b.emit<opcode::residual_add>({saved, y}, {x}, {}, {.cols = dim});
-    return x;
+    const reg out = b.writable(x);
+    b.emit<opcode::residual_add>({saved, y}, {out}, {}, {.cols = dim});
+    return out;
   }
 };
 template <class... Fs> struct lower<sum<Fs...>> {
@@ -42,7 +43,7 @@ template <class... Fs> struct lower<sum<Fs...>> {
     const reg part[]{lower<Fs>::emit(b, x)...};
     b.begin(opcode::residual_add);
     const u32 width = b.regs[part[0]].width;
-    const reg y = b.repeated(part[0]) ? b.temp(width) : part[0];
+    const reg y = sizeof...(Fs) == 1 ? part[0] : part[0] == x ? b.temp(width) : b.writable(part[0]);
     for (u32 i = 1; i < sizeof...(Fs); ++i)
       b.emit<opcode::residual_add>({i == 1 ? part[0] : y, part[i]}, {y}, {}, {.cols = width});
     return y;
@@ -109,8 +110,9 @@ template <u32 D, real By> struct lower<scale<D, By>> {
 template <u32 D> struct lower<learned_scale<D>> {
   static constexpr reg emit(builder& b, reg x) {
     b.begin(opcode::scale);
-    b.emit<opcode::scale>({x}, {x}, {b.vector(role::layer_scalar, 1)}, {.cols = D});
-    return x;
+    const reg y = b.writable(x);
+    b.emit<opcode::scale>({x}, {y}, {b.vector(role::layer_scalar, 1)}, {.cols = D});
+    return y;
   }
 };
 template <u32 D, real Cap> struct lower<softcap<D, Cap>> {

@@ -114,18 +114,20 @@ template <u32 D, u32 Taps, u32 Pad, bool Present> struct lower<image_rows<D, Tap
   static constexpr reg emit(builder& b, reg x) {
     if (!Present) return x;
     b.begin(opcode::scatter);
-    operands out{x};
+    const reg y = b.writable(x);
+    operands out{y};
     if (Taps > 0) b.regs[layer_inputs].width = Taps * D, out.add(layer_inputs);
     b.emit<opcode::scatter>({x}, out, {}, {.cols = D, .parts = Taps, .pad = Pad});
-    return x;
+    return y;
   }
 };
 template <u32 D> struct lower<deepstack_add<D>> {
   static constexpr reg emit(builder& b, reg x) {
     b.begin(opcode::scatter);
     b.regs[layer_inputs].width = D;
-    b.emit<opcode::residual_add>({x, layer_inputs}, {x}, {}, {.cols = D});
-    return x;
+    const reg y = b.writable(x);
+    b.emit<opcode::residual_add>({x, layer_inputs}, {y}, {}, {.cols = D});
+    return y;
   }
 };
 template <class... Ls> struct lower<deepstack<Ls...>> {

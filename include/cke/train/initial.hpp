@@ -104,7 +104,7 @@ class initial_tensors final : public tensor_source {
     else if (!slot.quantisable) each([&] { return one; });
     else {
       each([&, normal = std::normal_distribution<float>(0, o.deviation)]() mutable { return normal(random); });
-      if (slot.is == role::embed && o.padding < slot.rows)
+      if ((slot.is == role::embed || slot.is == role::layer_embed) && o.padding < slot.rows)
         std::ranges::fill(to.subspan(u64{o.padding} * slot.cols, slot.cols), 0.f);
     }
   }

@@ -27,9 +27,9 @@ struct training_plan {
   u64 values, value_slopes, rest;  // of a pass, see pass_memory::sizes
 };
 template <class Isa> training_plan plan_of(const taped_program& n, u64 numbers, const trainer_options& o) {
-  const u32 longest = std::min(o.context, o.rows), sequences = ceil_div(o.rows, longest);
+  const u32 rows = std::max(o.rows, 1u), longest = std::min(std::max(o.context, 1u), rows);
   const auto s = pass_memory<Isa>(n, o.threads ? o.threads : default_threads(), 0, o.recompute)
-                     .sizes_of(o.rows, longest, sequences);
+                     .sizes_of(rows, longest, ceil_div(rows, longest));
   const u64 bytes = numbers * sizeof(float);
   return {bytes, bytes, 2 * bytes, s.values, s.slopes, s.total() - s.values - s.slopes};
 }

@@ -158,7 +158,7 @@ class beam_search {
   const u32 room_;
   const std::size_t width_;  // candidates of a step: enough to continue all beams, however many candidates end
   std::vector<beam> beams_;
-  std::vector<ended> ended_;              // [beams], best first
+  std::vector<ended> ended_;  // [beams], best first
 };
 
 }  // namespace detail

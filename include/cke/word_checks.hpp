@@ -280,8 +280,7 @@ template <bool Changes> struct deepstack_keeps_input {
 };
 template <class... Ls> struct word<deepstack<Ls...>> : has_parts<"deepstack", sizeof...(Ls)>,
                                                        layers_fit<first_broken_link<Ls...>(false)>,
-                                                       deepstack_keeps_input<changes_input<chain<Ls...>>> {
-};
+                                                       deepstack_keeps_input<changes_input<chain<Ls...>>> {};
 template <u32 Before, u32 Stacks, u32 Between, u32 After> struct tower_is_in_order {
   static_assert(Before > 0 && Stacks > 0 && Between == 0 && After > 0,
                 "cke: tower: letters, then stacks, then letters; "

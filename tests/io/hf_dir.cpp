@@ -23,6 +23,17 @@ TEST_CASE("hf_dir: the files of a directory") {
   CHECK(files.tokenizer_config.empty());
   CHECK(cke::io::read_hf_files(damage::fixture("sharded")).tokenizer.empty());
 
+  // What transformers' processors wrote before they wrote chat_template.jinja.
+  const damage::scratch old;
+  old.write("chat_template.json", R"({"chat_template": "{{ \"a\nb\" }}"})");
+  CHECK(cke::io::read_hf_files(old.dir()).chat_template == "{{ \"a\nb\" }}");
+  old.write("chat_template.jinja", "{{ messages }}");
+  CHECK(cke::io::read_hf_files(old.dir()).chat_template == "{{ messages }}");
+  const damage::scratch wrong;
+  const auto list = wrong.write("chat_template.json", R"(["a"])");
+  CHECK(error_of([&] { cke::io::read_hf_files(wrong.dir()); }) ==
+        list + ": chat_template: expected a text, found none");
+
   CHECK(error_of([] { cke::io::read_hf_files("/nowhere"); }) == "/nowhere: expected a directory, found nothing");
   const auto file = dir + "/config.json";
   const damage::scratch tmp;

@@ -192,6 +192,23 @@ TEST_CASE("hf tokenizer: tokenizer_config.json") {
   CHECK(parse_hf_tokenizer(j.dump()).add_bos);
   CHECK(parse_hf_tokenizer(j.dump()).bos == 3);
   CHECK_FALSE(parse_hf_tokenizer(j.dump(), R"({"add_bos_token": false})").add_bos);
+  // A key says nothing of the other side, where the post-processor may add another token than eos.
+  document ends = small();
+  for (const char* name : {"<e>", "<m>"}) {
+    document token = ends["added_tokens"][0];
+    token["id"] = 3 + ends["added_tokens"].size(), token["content"] = name;
+    ends["added_tokens"].push_back(token);
+  }
+  ends["post_processor"] = document::parse(R"({"type": "TemplateProcessing", "pair": [],
+    "single": [{"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "<e>", "type_id": 0}}],
+    "special_tokens": {"<e>": {"id": "<e>", "ids": [4], "tokens": ["<e>"]}}})");
+  const auto ids_with = [&](const char* config) {
+    return tokenizer(parse_hf_tokenizer(ends.dump(), config)).encode("ab", {.add_special = true});
+  };
+  CHECK(ids_with(R"({"add_bos_token": false, "eos_token": "<m>"})") == std::vector<u32>{2, 4});
+  CHECK(ids_with(R"({"add_bos_token": true, "bos_token": "<s>", "eos_token": "<m>"})") == std::vector<u32>{3, 2, 4});
+  CHECK(ids_with(R"({"add_eos_token": false, "eos_token": "<m>"})") == std::vector<u32>{2});
+  CHECK(ids_with(R"({"add_eos_token": true, "eos_token": "<m>"})") == std::vector<u32>{2, 5});
   const vocabulary other = parse_hf_tokenizer(j.dump(), R"({"bos_token": "ab"})");
   CHECK(other.bos == 2);
   CHECK(other.before == std::vector<u32>{3});
@@ -245,6 +262,25 @@ TEST_CASE("hf tokenizer: what is not known is named, never passed over") {
   document nested = {{"type", "NFC"}};
   for (int i = 0; i < 10; ++i) nested = {{"type", "Sequence"}, {"normalizers", document::array({nested})}};
   CHECK(error_with(small(), "/normalizer", nested).ends_with("expected no Sequence so deep, found Sequence"));
+}
+
+TEST_CASE("hf tokenizer: files that would take the stack, the memory or hours") {
+  document j = small();
+  j["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", document::array()}};
+  for (int i = 0; i < 100'000; ++i) j["pre_tokenizer"]["pretokenizers"].push_back({{"type", "WhitespaceSplit"}});
+  CHECK(error(j).find("at most 256 steps") != std::string::npos);
+  j = small();
+  j["normalizer"] = {{"type", "Sequence"}, {"normalizers", document::array()}};
+  for (int i = 0; i < 2; ++i) {
+    j["normalizer"]["normalizers"].push_back(document::parse(R"({"type": "Replace", "pattern": {"String": "a"}})"));
+    j["normalizer"]["normalizers"].back()["content"] = std::string(40'000, 'a');
+  }
+  CHECK(fixtures::error_of([&] {
+          tokenizer(with_patterns(parse_hf_tokenizer(j.dump()), "t")).encode("a");
+        }).find("at most 2^30 bytes after each step") != std::string::npos);
+  j = small();
+  j["added_tokens"][0]["content"] = std::string(1'000'000, 'a');
+  CHECK(error(j).find("at most 1024 bytes, found 1000000") != std::string::npos);
 }
 
 TEST_CASE("hf tokenizer: a unigram's rows") {

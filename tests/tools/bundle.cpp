@@ -71,6 +71,12 @@ TEST_CASE("bundle: the bits of the model that it was packed from, in every comma
   CHECK(facts["bundle"]["packed_from"] == p.model.string());
   facts.erase("bundle"), facts.erase("file"), source.erase("file");
   CHECK(facts == source);
+  const auto ranks_of = [](const fs::path& model) {
+    const result r = command::run_cke({"inspect", model, "--ranks", "2", "--json"});
+    CHECK_SUCCESS(r);
+    return json::parse(r.out, nullptr, false)["ranks"];
+  };
+  CHECK(ranks_of(p.file) == ranks_of(p.model));
   CHECK_SUCCESS(command::run_cke({"bench", p.file, "-p", "8", "-n", "4", "-r", "1"}));
 }
 
@@ -86,6 +92,24 @@ TEST_CASE("bundle: other formats, a GGUF file, other keys and values") {
   CHECK(logits_of(k, dir) == logits_of(dir / "k.gguf", dir));
   CHECK(command::run_cke({"tokenize", k, "-p", "It is."}).out ==
         command::run_cke({"tokenize", dir / "k.gguf", "-p", "It is."}).out);
+}
+
+TEST_CASE("bundle: packed anew it keeps its type of keys and values, unless another format or type is asked for") {
+  const packed p({"--kv", "f32"});
+  const auto kv = [&] {
+    const result r = command::run_cke({"inspect", p.file, "--json"});
+    CHECK_SUCCESS(r);
+    return json::parse(r.out).at("kv").get<std::string>();
+  };
+  CHECK(kv() == "f32");
+  const std::string first = content(p.file);
+  pack(p.file, p.file, {"--replace"});
+  CHECK(kv() == "f32");
+  CHECK(content(p.file) == first);
+  pack(p.file, p.file, {"--replace", "--kv", "q8_0"});
+  CHECK(kv() == "q8_0");
+  pack(p.file, p.file, {"--replace", "--format", "q8_0"});
+  CHECK(kv() == "bf16");
 }
 
 TEST_CASE("bundle: one that is stale, of another cke or instruction set, or in the way is named") {
@@ -255,6 +279,24 @@ TEST_CASE("bundle: weights in files beside it have the same bits") {
   CHECK(content(p.file).size() == content(whole.file).size());
   CHECK_MISUSED(command::run_cke({"pack", p.model, "-o", p.dir / "x.cke", "--shard-size", "1MB"}),
                 "--shard-size: expected ");
+}
+
+TEST_CASE("bundle: one that cannot be packed takes no files away from another") {
+  const packed p({"--format", "f32", "--shard-size", "2MB"});
+  const auto parts = p.parts();
+  REQUIRE(parts.size() == 3);
+  fs::rename(p.file, p.dir / "b.cke");  // its parts keep their names, which those of the next one have too
+  const std::vector<std::string> again{"pack", p.model, "-o", p.file, "--format", "f32", "--shard-size", "2MB"};
+  const setting full{.file_size = 1 << 20};  // there is room for the bundle, and for none of its parts
+  CHECK_REFUSED(command::run_cke(again, full), "expected a file that can be written");
+  CHECK_FALSE(fs::exists(p.file));
+  CHECK(p.parts() == parts);
+  CHECK_SUCCESS(use(p.dir / "b.cke", p.dir));
+  // What it wrote itself goes: the first part, when the second cannot take its place.
+  for (const fs::path& part : parts) fs::remove(part);
+  fs::create_directory(parts[1]);
+  CHECK_REFUSED(command::run_cke(again), "expected a file, or nothing, to be replaced");
+  CHECK(p.parts() == std::vector<fs::path>{parts[1]});
 }
 
 TEST_CASE("bundle: files beside it that are gone, others or damaged are refused by name") {

@@ -45,6 +45,13 @@ void change(const fs::path& file, std::size_t count, std::size_t at, float by) {
   write(file, bytes);
 }
 
+// More ids than the rows for which the steps after the layers run at once, so that their values come in parts.
+std::string many_ids() {
+  std::string all = "1";
+  for (int i = 2; i <= 40; ++i) all += ',' + std::to_string(i);
+  return all;
+}
+
 // One dump of qwen3_moe that tests read.
 const fs::path& usual_dump() {
   static const scratch dir;
@@ -108,6 +115,34 @@ TEST_CASE("dump: patterns, layers, the step to stop at, counters, and CKDMP with
   const result same = command::run_cke({"compare", dir / "until", usual_dump(), "--tolerance", "0"});
   CHECK_SUCCESS(same);
   CHECK(same.out.find("28 values compared; 0 are in ") != same.out.npos);
+}
+
+TEST_CASE("dump, bisect: more ids than the rows of one block of logits") {
+  const scratch dir;
+  const auto run_with = [&](std::vector<std::string> words, std::initializer_list<std::string> more) {
+    words.insert(words.end(), more);
+    return command::run_cke(words);
+  };
+  const std::vector<std::string> dump_many{"dump", qwen, "--format", "f32", "--tokens", many_ids()};
+  const result whole = run_with(dump_many, {"-o", dir / "whole"});
+  CHECK_SUCCESS(whole);
+  const npy logits(file_of(dir / "whole", -1, "logits"));
+  CHECK(logits.rows == 40);
+  const result until = run_with(dump_many, {"--stop-at", "logits", "-o", dir / "until"});
+  CHECK_SUCCESS(until);
+  CHECK(npy(file_of(dir / "until", -1, "logits")).values == logits.values);
+
+  const std::vector<std::string> bisect{"bisect", qwen, "--format", "f32", "--tolerance", "0"};
+  const result same = run_with(bisect, {"--reference", dir / "whole"});
+  CHECK_SUCCESS(same);
+  CHECK_MESSAGE(same.out.find(" values are right; 0 are not in the reference\n") != same.out.npos, show(same));
+  // A value that the reference lacks counts once, in however many parts it comes.
+  json index = index_of(dir / "whole");
+  std::erase_if(index["values"].get_ref<json::array_t&>(), [](const json& v) { return v["name"] == "logits"; });
+  write(dir / "whole/index.json", index.dump());
+  const result less = run_with(bisect, {"--reference", dir / "whole"});
+  CHECK_SUCCESS(less);
+  CHECK_MESSAGE(less.out.find(" values are right; 1 are not in the reference\n") != less.out.npos, show(less));
 }
 
 TEST_CASE("dump --list: names without weights or ids; as JSON with registers and weights") {

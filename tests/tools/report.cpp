@@ -19,13 +19,20 @@ std::string report(const fs::path& to, std::vector<std::string> words = {}, cons
   return content(to);
 }
 
+// Whether there is the page, or what was to become it.
+bool has_page(const scratch& dir, std::string_view name) {
+  for (const auto& file : fs::directory_iterator(dir / ""))
+    if (file.path().filename().string().starts_with(name)) return true;
+  return false;
+}
+
 }  // namespace
 
 TEST_CASE("report: one page that is whole and asks for nothing") {
   const scratch dir;
   const std::string html = report(dir / "r.html", {"-p", "Once upon a time"});
   const page_reader page = check_whole(html);
-  CHECK_FALSE(fs::exists(dir / "r.html.partial"));
+  CHECK_FALSE(has_page(dir, "r.html.p"));
   CHECK(page.count("h2") == 5);
   CHECK(page.links == std::vector<std::string>{"#summary", "#time", "#memory", "#program", "#environment"});
   CHECK(page.count("svg") >= 9);  // two timelines of each pass, roofline, tokens, memory, arenas, pages, three blocks
@@ -135,6 +142,16 @@ TEST_CASE("report: beside a reference, and the first value that is not as there"
   CHECK(parity["without"] == 0);
   for (const json& v : parity["values"]) CHECK(v["largest"] == 0);
 
+  // More ids than the rows of one block of logits: values come in parts.
+  std::string many = "1";
+  for (int i = 2; i <= 40; ++i) many += ',' + std::to_string(i);
+  CHECK_SUCCESS(run_cke({"dump", tiny, "--tokens", many, "-o", dir / "many"}));
+  const json of_many =
+      json::parse(page_reader(report(dir / "many.html", {"--reference", dir / "many"})).data)["parity"];
+  CHECK(of_many["ids"] == 40);
+  CHECK(of_many["values"].size() == parity["values"].size());
+  for (const json& v : of_many["values"]) CHECK_MESSAGE(v["largest"] == 0, v.dump());
+
   const json index = json::parse(content(dir / "reference/index.json"));
   const auto attend =
       std::ranges::find_if(index["values"], [](const json& v) { return v["layer"] == 2 && v["name"] == "attend"; });
@@ -167,8 +184,7 @@ TEST_CASE("report: refuses what it cannot tell") {
     words.insert(words.begin(), {"report", tiny, "-o", dir / "r.html", "-r", "1", "-c", "32"});
     const result r = run_cke(words);
     CHECK_MESSAGE(is_refusal(r, status), show(r));
-    CHECK_FALSE(fs::exists(dir / "r.html"));
-    CHECK_FALSE(fs::exists(dir / "r.html.partial"));
+    CHECK_FALSE(has_page(dir, "r.html"));
     return r.err;
   };
   const auto has = [](const std::string& text, const std::string& part) {
@@ -177,6 +193,10 @@ TEST_CASE("report: refuses what it cannot tell") {
   has(run_cke({"report", tiny}).err, "--output is required");
   has(run_cke({"report", tiny, "-o", dir / "none/r.html"}).err,
       "r.html: expected a file that can be written, found No such file or directory");
+  // The page is tried before the model is.
+  fs::create_directory(dir / "folder");
+  CHECK_REFUSED(run_cke({"report", dir / "none", "-o", dir / "folder"}),
+                "folder: expected a file, or nothing, to be replaced");
   has(refused({"-p", ""}, 2), "expected a text, found nothing");
   has(refused({"-p", "Once upon a time there was a little dog who lived in a house near the sea and was never sad",
                "-n", "30"},

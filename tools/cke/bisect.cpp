@@ -33,26 +33,25 @@ void bisect(const bisect_args& args) {
   const value_filter all(model.steps(), {}, {});
   put(comparison_head());
   search s;
-  std::vector<float> gathered;  // rows of a value that comes in several parts
+  value_parts parts;
   model.run(
       reference.tokens(), all,
       [&](const model_step&, const dumped_value& v, u32, std::span<const float> rows) {
         const dumped_value* const wanted = reference.find(v.layer, v.name);
+        if (wanted) check_shape(v, *wanted, reference);
+        const auto found = parts.add(v, rows);
+        if (!found) return true;
         if (!wanted) {
           ++s.without;
           s.since.push_back(full_name(v.layer, v.name));
           return true;
         }
-        check_shape(v, *wanted, reference);
-        gathered.insert(gathered.end(), rows.begin(), rows.end());
-        if (gathered.size() < v.rows * v.width) return true;
-        const difference d = difference_of(gathered, reference.read(*wanted), v.width, args.tolerance);
-        gathered.clear();
+        const difference d = difference_of(*found, reference.read(*wanted), v.width, args.tolerance);
         put(comparison_row(v, d));
         s.take(v, d);
         return !s.wrong;
       },
-      [](const model_step&) { return true; });
+      [](const model_step&, bool) { return true; });
   if (s.compared == 0)
     throw Error(errc::config_mismatch, reference.path(), "values", "one that this model has", "none");
   if (!s.wrong)

@@ -184,7 +184,7 @@ unit unit_of_bundle(const manifest& m, const checkpoint& from, const unit_option
   known("source.format", m.source.format.empty() || std::ranges::count(format_names(), m.source.format),
         m.source.format);
   known("model.kv", std::ranges::count(kv_names(), m.kv), m.kv);
-  unit u = make_unit(from, {.format = m.source.format, .kv = asked.kv.empty() ? m.kv : asked.kv});
+  unit u = make_unit(from, {.format = m.source.format, .kv = asked.kv.empty() ? m.kv : asked.kv, .door = asked.door});
   const auto check = [&](const char* key, const std::string& made, const std::string& packed) {
     if (made == packed) return;
     throw Error(errc::config_mismatch, from.name, concat({"manifest key model.", key}),

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "distribution.hpp"
 #include "step_list.hpp"
@@ -65,6 +66,13 @@ logit_difference logit_difference_of(std::span<const float> found, std::span<con
     same += p.best() == q.best();
   }
   return {kl / static_cast<double>(rows), same / static_cast<double>(rows)};
+}
+
+std::optional<std::vector<float>> value_parts::add(const dumped_value& v, std::span<const float> rows) {
+  const auto at = parts_.try_emplace(full_name(v.layer, v.name)).first;
+  at->second.insert(at->second.end(), rows.begin(), rows.end());
+  if (at->second.size() < v.rows * v.width) return std::nullopt;
+  return std::move(parts_.extract(at).mapped());
 }
 
 std::string comparison_head() {

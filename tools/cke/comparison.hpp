@@ -2,9 +2,11 @@
 // comparison.hpp: how far what a step wrote is from a reference, and tables of that.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "dump_file.hpp"
 #include "rooms.hpp"
@@ -30,6 +32,17 @@ struct logit_difference {
   double top1 = 1;  // share of rows with the same likeliest id
 };
 logit_difference logit_difference_of(std::span<const float> found, std::span<const float> wanted, u64 width);
+
+// Gathers the rows of values that come in several parts. Parts of different values alternate: the steps after the
+// layers run once for every few rows, and all steps once for every chunk.
+class value_parts {
+ public:
+  // All rows of the value, if these are the last of them.
+  std::optional<std::vector<float>> add(const dumped_value& v, std::span<const float> rows);
+
+ private:
+  std::map<std::string, std::vector<float>> parts_;  // by full name
+};
 
 // A table of differences, row by row.
 std::string comparison_head();

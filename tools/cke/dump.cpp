@@ -20,10 +20,12 @@ void dump(const dump_args& args) {
   dump_writer out(args.output, args.ckdmp);
   model.run(
       ids, filter,
-      [&](const model_step&, const dumped_value& v, u32 position, std::span<const float> rows) {
-        return out.add(v, position, rows), true;
+      [&](const model_step& step, const dumped_value& v, u32 position, std::span<const float> rows) {
+        // The steps after the layers run once for every few rows: those after `last` come before its last rows.
+        if (!last || step.number <= last->number) out.add(v, position, rows);
+        return true;
       },
-      [&](const model_step& step) { return &step != last; });
+      [&](const model_step& step, bool whole) { return &step != last || !whole; });
   if (out.count() == 0)
     throw Error(errc::usage, {}, args.stop_at ? "--stop-at" : "--ops", "a value before the end that can be read",
                 "none");

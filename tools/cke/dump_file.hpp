@@ -2,7 +2,6 @@
 // dump_file.hpp: directories with what the steps of a model wrote: one .npy file a value, or all in one CKDMP file.
 #pragma once
 
-#include <cstdio>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -45,7 +44,6 @@ class dump_writer {
   struct open_value;
   new_folder folder_;
   bool ckdmp_;
-  std::FILE* all_ = nullptr;  // the CKDMP file
   std::vector<std::unique_ptr<open_value>> values_;
   std::map<std::string, open_value*> by_name_;
   u64 bytes_ = 0;

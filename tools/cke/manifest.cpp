@@ -218,8 +218,8 @@ std::string manifest::text() const {
 
 manifest::origin manifest::origin_in(const std::string& text, const std::string& file) {
   const nlohmann::json all = io::detail::checked_object(text, file);
-  const value source = value(all, "", file)["source"];
-  return {source["path"].text(), source["format"].text()};
+  const value top(all, "", file), source = top["source"];
+  return {source["path"].text(), source["format"].text(), top["model"]["kv"].text()};
 }
 
 std::vector<manifest::shard> manifest::shards_in(const std::string& text, const std::string& file) {
@@ -240,7 +240,7 @@ manifest manifest::parse(const std::string& text, const std::string& file, u64 p
   read_hints(m, top["hints"]);
   m.isa = form["isa"].text(), m.layout = static_cast<u32>(form["layout"].number(~u32{}));
   m.program = form["program"].sum();
-  m.source = {source["path"].text(), source["format"].text()};
+  m.source = {source["path"].text(), source["format"].text(), m.kv};
   source["files"].each([&](const value& f) {
     m.files.push_back(
         {f["path"].text(), f["bytes"].number(), f["xxh64"].sum(), static_cast<i64>(f["modified"].number(~u64{} >> 1))});

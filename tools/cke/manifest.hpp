@@ -66,7 +66,7 @@ struct manifest {
   u64 program{};
   // What was asked for when it was packed, and from what.
   struct origin {
-    std::string path, format;  // format: as in unit_options
+    std::string path, format, kv;  // format: as in unit_options; kv: the type that it got
   };
   origin source;
   std::vector<file> files;

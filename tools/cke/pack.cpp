@@ -27,9 +27,9 @@ std::vector<manifest::file> files_of(const checkpoint& from, const std::string& 
   for (const tensor_ref& t : from.tensors.tensors()) names.push_back(t.file->name());
   if (from.as == naming::gguf) names.push_back(path);
   else
-    for (const char* name :
-         {"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "chat_template.jinja",
-          "additional_chat_templates/tool_use.jinja", "1_Pooling/config.json", "model.safetensors.index.json"})
+    for (const char* name : {"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json",
+                             "chat_template.jinja", "chat_template.json", "additional_chat_templates/tool_use.jinja",
+                             "1_Pooling/config.json", "model.safetensors.index.json"})
       names.push_back(path + '/' + name);
   std::vector<manifest::file> files;
   for (const std::string& name : names) {
@@ -92,12 +92,17 @@ void write_bundle(const pack_args& args, manifest& m, const std::string& vocabul
   put(at, std::as_bytes(std::span(text)));
   if (m.vocabulary) put(m.vocabulary->offset, std::as_bytes(std::span(vocabulary)));
   put(m.weights.offset, m.shards.empty() ? weights : std::span<const std::byte>{});
+  // A bundle of the same weights that was renamed has parts of the same names: those stay if this one fails.
+  std::vector<manifest::shard> kept;
+  for (const manifest::shard& s : m.shards)
+    if (fs::exists(fs::symlink_status(fs::path(args.output).replace_filename(s.name)))) kept.push_back(s);
   // The bundle appears, or takes another's place, when the files that it names are there.
   try {
     write_shards(args.output, m.shards, weights);
     to.commit();
   } catch (...) {
-    remove_shards(args.output, m.shards, before);
+    for (manifest::shard& s : shards_of_bundle(args.output)) kept.push_back(std::move(s));
+    remove_shards(args.output, m.shards, kept);
     throw;
   }
   remove_shards(args.output, before, m.shards);
@@ -108,7 +113,7 @@ manifest manifest_of(const model_args& args, const checkpoint& from, const unit&
   manifest m;
   m.version = CKE_VERSION;
   m.family = u.family, m.type = u.type, m.format = u.format, m.kv = info(u.kv).name;
-  m.source = {fs::absolute(args.path).lexically_normal(), args.numbers.format};
+  m.source = {fs::absolute(args.path).lexically_normal(), args.numbers.format, m.kv};
   m.files = files_of(from, args.path);
   m.gguf = from.as == naming::gguf;
   m.model_type = from.model_type, m.config = from.config, m.stop_ids = from.stop_ids;
@@ -125,6 +130,8 @@ written_bundle write_bundle(const pack_args& args, made_for whom) {
   if (is_bundle(model.path)) {
     const manifest::origin from = origin_of_bundle(model.path);
     model.path = from.path;
+    // Another format has its own usual type of keys and values.
+    if (model.numbers.kv.empty() && model.numbers.format.empty()) model.numbers.kv = from.kv;
     if (model.numbers.format.empty()) model.numbers.format = from.format;
   }
   const checkpoint from = open_model(model);

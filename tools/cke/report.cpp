@@ -4,11 +4,12 @@
 
 #include <chrono>
 #include <cmath>
-#include <cstdio>
-#include <fstream>
 #include <map>
 #include <set>
+#include <span>
 #include <thread>
+
+#include <cke/io/new_file.hpp>
 
 #include "baseline.hpp"
 #include "bench.hpp"
@@ -27,35 +28,6 @@ namespace cke::tool {
 namespace {
 
 constexpr u32 ids_without_prompt = 64;
-
-// A file that gets its name when it is complete. Whether it can be written is found before the work.
-class new_page {
- public:
-  explicit new_page(const std::string& path)
-      : path_(path), partial_(path + ".partial"), to_(partial_, std::ios::binary) {
-    check();
-  }
-  ~new_page() { std::remove(partial_.c_str()); }
-  new_page(const new_page&) = delete;
-  new_page& operator=(const new_page&) = delete;
-
-  void commit(const std::string& text) {
-    to_ << text;
-    to_.close();
-    check();
-    if (std::rename(partial_.c_str(), path_.c_str()) != 0) fail();
-  }
-
- private:
-  void check() const {
-    if (!to_) fail();
-  }
-  [[noreturn]] void fail() const {
-    throw Error(errc::file, path_, {}, "a file that can be written", std::strerror(errno));
-  }
-  std::string path_, partial_;
-  std::ofstream to_;
-};
 
 // The kinds of work of a program's operations, by name.
 std::map<std::string, std::string> kinds_of(const json_object& plan) {
@@ -269,17 +241,16 @@ json_object parity_of(const report_args& args) {
   opened_stepper model(whole, false);
   json_object values = json_object::array();
   u64 without = 0;
-  std::vector<float> gathered;  // rows of a value that comes in several parts
+  value_parts parts;
   model.run(
       reference.tokens(), value_filter(model.steps(), {}, {}),
       [&](const model_step&, const dumped_value& v, u32, std::span<const float> rows) {
         const dumped_value* const wanted = reference.find(v.layer, v.name);
+        if (wanted) check_shape(v, *wanted, reference);
+        const auto found = parts.add(v, rows);
+        if (!found) return true;
         if (!wanted) return ++without > 0;
-        check_shape(v, *wanted, reference);
-        gathered.insert(gathered.end(), rows.begin(), rows.end());
-        if (gathered.size() < v.rows * v.width) return true;
-        const difference d = difference_of(gathered, reference.read(*wanted), v.width, args.tolerance);
-        gathered.clear();
+        const difference d = difference_of(*found, reference.read(*wanted), v.width, args.tolerance);
         const auto number = [](double x) { return std::isfinite(x) ? json_object(x) : json_object(); };
         values.push_back({{"layer", v.layer},
                           {"name", v.name},
@@ -290,7 +261,7 @@ json_object parity_of(const report_args& args) {
                           {"wrong", d.wrong}});
         return true;
       },
-      [](const model_step&) { return true; });
+      [](const model_step&, bool) { return true; });
   if (values.empty()) throw Error(errc::config_mismatch, reference.path(), "values", "one that this model has", "none");
   return {{"reference", reference.path()},
           {"ids", reference.tokens().size()},
@@ -326,7 +297,7 @@ json_object training_of(const std::string& path) {
 // The JSON: inspect (what cke inspect --plan --json prints), environment, memory, peaks, kernels, prompt, answer,
 // passes, and parity and training or null.
 void report(const report_args& args) {
-  new_page file(args.output);
+  new_file file(args.output, 0, new_file::existing::replaced);  // throws now rather than after the work
   json_object data{{"cke_report", 1}, {"inspect", inspected({.model = args.model, .plan = true})}};
   if (!data["inspect"].contains("plan"))
     throw Error(errc::unsupported, args.model.path, "MODEL", "a model of texts", "a vision tower alone");
@@ -335,7 +306,9 @@ void report(const report_args& args) {
   measured(args, data["inspect"]).put(data);
   data["parity"] = args.reference ? parity_of(args) : json_object();
   data["training"] = std::move(training);
-  file.commit(page::report_page(data));
+  const std::string text = page::report_page(data);
+  file.write(std::as_bytes(std::span(text)));
+  file.commit();
   put(args.output + '\n');
 }
 

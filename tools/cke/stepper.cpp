@@ -88,7 +88,7 @@ void opened_stepper::run(std::span<const u32> ids, const value_filter& filter, c
                                .width = v.width};
       more = take(step, about, at.position, values);
     }
-    more = more && after(step);
+    more = more && after(step, at.position + at.tokens == count);
     began = now_ns();
     return more;
   });

@@ -24,10 +24,10 @@ class opened_stepper {
   // Throws usage, file.
   std::vector<u32> ids_of(const prompt_args& from) const;
   // Loads the weights, and feeds ids in passes of args.chunk; 0: in one. take(step, value, description, position, rows)
-  // gets each value that `filter` takes; false ends the pass. after(step) is called after every step's values; false
-  // ends the pass too.
+  // gets each value that `filter` takes; false ends the pass. after(step, whole) is called after every step's
+  // values; false ends the pass too. whole: with these rows the step is done for all ids.
   using value_taker = std::function<bool(const model_step&, const dumped_value&, u32 position, std::span<const float>)>;
-  using step_end = std::function<bool(const model_step&)>;
+  using step_end = std::function<bool(const model_step&, bool whole)>;
   void run(std::span<const u32> ids, const value_filter& filter, const value_taker& take, const step_end& after);
 
   // What could not be read: a name, and why.

@@ -18,6 +18,7 @@
 #include "commands.hpp"
 #include "library_model.hpp"
 #include "model_hints.hpp"
+#include "rank_group.hpp"
 #include "rooms.hpp"
 #include "terminal.hpp"
 
@@ -259,6 +260,9 @@ class tuner {
 
 }  // namespace
 
-void tune(const tune_args& args) { tuner(args).run(); }
+void tune(const tune_args& args) {
+  if (const rank_group* ranks = rank_group::of_this_run()) ranks->refuse("tune");
+  tuner(args).run();
+}
 
 }  // namespace cke::tool

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -47,7 +48,7 @@ class gguf_config {
                       log_factor = arch_ + ".rope.scaling.yarn_log_multiplier";
     if (file.find(key_length))  // key_length includes the rotated dims
       add("attention.key_length_nope",
-          concat({file.get<i64>(key_length) - file.get_or<i64>(arch_ + ".rope.dimension_count", 0)}));
+          concat({i64{file.get<u32>(key_length)} - i64{file.get_or<u32>(arch_ + ".rope.dimension_count", 0)}}));
     if (file.find(log_factor))
       add("rope.scaling.mscale", number(10 * static_cast<double>(file.get<float>(log_factor)), 7));
     if (const i64 heads = file.get_or<i64>(arch_ + ".ssm.time_step_rank", 0),
@@ -77,7 +78,7 @@ class gguf_config {
 
  private:
   void add(std::string_view key, std::string_view value) {
-    if (key.find_first_of("\"\\") != key.npos || !json{text_}[key].s.empty()) return;
+    if (key.find_first_of("\"\\") != key.npos || !keys_.emplace(key).second) return;
     text_ += concat({text_.size() > 1 ? "," : "", "\"", key, "\":", value});
   }
   // 7 digits turn a float back into 1e-06, not 9.99999997e-07.
@@ -177,6 +178,7 @@ class gguf_config {
   const gguf& file_;
   std::string arch_;
   std::string text_ = "{";  // the closing brace is missing
+  std::set<std::string, std::less<>> keys_;
 };
 
 }  // namespace detail

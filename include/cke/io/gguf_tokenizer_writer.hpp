@@ -51,7 +51,9 @@ inline std::vector<std::string> spelled_tokens(const vocabulary& v, u32 count) {
 // rules that GGUF has no name for.
 inline void write_gguf_tokenizer(gguf_writer& to, const vocabulary& v, std::span<const u32> stop_ids, u32 count,
                                  const std::string& file) {
-  if (v.model == tokenizer_model::steps || !v.before.empty() || !v.after.empty())
+  // GGUF has one id for what ends a text: where that is another than eos, eos is one that ends a turn.
+  const bool ends = v.after.size() == 1 && !v.add_eos;
+  if (v.model == tokenizer_model::steps || !v.before.empty() || (!v.after.empty() && !ends))
     throw Error(errc::unsupported, file, "tokenizer", "BPE, and at most one token on each side of a text", "others");
   const bool bpe = v.model == tokenizer_model::bpe;
   to.add("tokenizer.ggml.model", bpe ? "gpt2" : "llama");
@@ -74,15 +76,15 @@ inline void write_gguf_tokenizer(gguf_writer& to, const vocabulary& v, std::span
   const auto id = [&](std::string_view key, u32 value) {
     if (value != no_token) to.add(key, value);
   };
-  const u32 eos = v.eos != no_token || stop_ids.empty() ? v.eos : stop_ids[0];
+  const u32 own = v.eos != no_token || stop_ids.empty() ? v.eos : stop_ids[0], eos = ends ? v.after[0] : own;
   const auto other = std::ranges::find_if(stop_ids, [&](u32 stop) { return stop != eos; });
   id("tokenizer.ggml.bos_token_id", v.bos);
   id("tokenizer.ggml.eos_token_id", eos);
-  id("tokenizer.ggml.eot_token_id", other == stop_ids.end() ? no_token : *other);
+  id("tokenizer.ggml.eot_token_id", ends ? own : other == stop_ids.end() ? no_token : *other);
   id("tokenizer.ggml.unknown_token_id", v.unknown);
   id("tokenizer.ggml.padding_token_id", v.pad);
   to.add("tokenizer.ggml.add_bos_token", v.add_bos);
-  to.add("tokenizer.ggml.add_eos_token", v.add_eos);
+  to.add("tokenizer.ggml.add_eos_token", v.add_eos || ends);
   to.add("tokenizer.ggml.add_space_prefix", v.prefix != space_prefix::never);
   if (!v.chat_template.empty()) to.add("tokenizer.chat_template", v.chat_template);
   if (!v.tool_template.empty()) to.add("tokenizer.chat_template.tool_use", v.tool_template);

@@ -98,9 +98,19 @@ class hf_weight_map final : public json_events {
   bool opens(bool object) override { return key_at(0) != "weight_map" || (object && depth() == 1); }
 };
 
+// A template in the file that transformers' processors wrote before they wrote chat_template.jinja.
+inline std::string template_of_json(const std::string& path) {
+  const std::string text = text_of(path);
+  if (text.empty()) return {};
+  const auto all = nlohmann::json::parse(text, nullptr, false);
+  const auto at = all.is_object() ? all.find("chat_template") : all.end();
+  if (at == all.end() || !at->is_string()) throw Error(errc::malformed, path, "chat_template", "a text", "none");
+  return *at;
+}
+
 }  // namespace detail
 
-// Throws Error{errc::file} if dir is not a directory or a file cannot be read.
+// Throws Error{errc::file} if dir is not a directory or a file cannot be read, and malformed.
 inline hf_files read_hf_files(const std::string& dir) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(dir, ignored))
@@ -111,6 +121,7 @@ inline hf_files read_hf_files(const std::string& dir) {
   f.generation_config = detail::text_of(f.path("generation_config.json"));
   f.tokenizer_config = detail::text_of(f.path("tokenizer_config.json"));
   f.chat_template = detail::text_of(f.path("chat_template.jinja"));
+  if (f.chat_template.empty()) f.chat_template = detail::template_of_json(f.path("chat_template.json"));
   f.tool_template = detail::text_of(f.path("additional_chat_templates/tool_use.jinja"));
   if (detail::exists(f.path("tokenizer.json"))) f.tokenizer = f.path("tokenizer.json");
   return f;

@@ -24,6 +24,7 @@ inline std::vector<json_node> hf_steps(const json_node& node, const char* key, u
     else
       for (const json_node& inner : hf_steps(step, key, most_nested - 1)) steps.push_back(inner);
   }
+  node.require(steps.size() <= 256, "at most 256 steps");  // each is a level of a stack where texts are cut
   return steps;
 }
 

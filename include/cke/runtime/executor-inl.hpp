@@ -139,8 +139,8 @@ template <class Ranks> void executor<Ranks>::run_shared(const stage& s, const ph
   const layer_hints& how = how_at_[s.place];
   // A query that each thread norms for itself is turned in one thread's copy alone: no other can attend with it.
   const bool own_queries = attends(last.op) && graph::is_per_thread(c, graph::form::decode, last.in[0]);
-  const u32 cut = p.by == split::kv_heads && attends(last.op) && !own_queries &&
-          how.attention_decode == attention_sharing::tiled
+  const u32 cut =
+      p.by == split::kv_heads && attends(last.op) && !own_queries && how.attention_decode == attention_sharing::tiled
       ? units_to_share(last.p.as<attention_params>(), seen.segments)
       : 0;
   const u32 together = cut ? p.count - 1u : p.count;  // the last step, attention, may be cut finer than the others

@@ -138,7 +138,12 @@ inline void validate(const vocabulary& v, const std::string& file) {
   check_id(v.eos, "end-of-text token", !v.add_eos);
   check_id(v.unknown, "unknown token", true);
   check_id(v.pad, "padding token", true);
-  for (const added_token& a : v.added) check_id(a.id, "added token", false);
+  constexpr std::size_t longest = 1024;  // each place of a text may be compared with as much of one
+  for (const added_token& a : v.added) {
+    check_id(a.id, "added token", false);
+    if (const std::size_t bytes = v.tokens[a.id].size(); bytes > longest)
+      fail(concat({"added token ", a.id}), concat({"at most ", u64{longest}, " bytes"}), concat({u64{bytes}}));
+  }
   for (const u32 id : v.before) check_id(id, "token before the text", false);
   for (const u32 id : v.after) check_id(id, "token after the text", false);
 

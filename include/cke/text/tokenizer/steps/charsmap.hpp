@@ -54,7 +54,8 @@ class charsmap {
     std::optional<hit> best;
     if (units_.empty()) return best;
     u32 node = offset(units_[0]);
-    for (u32 i = 0; i < text.size() && text[i] != '\0'; ++i) {
+    const std::size_t most = std::min(text.size(), std::size_t{256});  // a damaged table may lead in a circle
+    for (u32 i = 0; i < most && text[i] != '\0'; ++i) {
       const u32 byte = static_cast<u8>(text[i]);
       node ^= byte;
       if (node >= units_.size() || (units_[node] & (1u << 31 | 0xFF)) != byte) break;

@@ -44,6 +44,7 @@ class cutter {
  private:
   void cut(std::size_t level, std::string_view text, bool beginning, on_piece sink) const {
     if (text.empty()) return;
+    check_size(text);
     if (level == steps_->size()) return sink(text);
     const auto next = [&](std::string_view piece) {
       cut(level + 1, piece, beginning && piece.data() == text.data(), sink);

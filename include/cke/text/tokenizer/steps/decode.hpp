@@ -11,8 +11,10 @@ inline void replace_all_in(std::string& text, std::string_view from, std::string
   if (from.empty()) return;
   std::string out;
   std::size_t at = 0;
-  for (std::size_t next; (next = text.find(from, at)) != text.npos; at = next + from.size())
+  for (std::size_t next; (next = text.find(from, at)) != text.npos; at = next + from.size()) {
     out.append(text, at, next - at).append(to);
+    check_size(out);
+  }
   text = std::move(out.append(text, at));
 }
 

@@ -18,11 +18,18 @@ inline void each_match(const text_pattern& pattern, std::string_view text,
     found(at, at + pattern.text.size());
 }
 
+// A few steps that each write more than they read make any text too large.
+inline void check_size(std::string_view text) {
+  constexpr std::size_t most = std::size_t{1} << 30;
+  if (text.size() > most) throw Error(errc::unsupported, {}, "text", "at most 2^30 bytes after each step", "more");
+}
+
 inline std::string replace_matches(const text_pattern& pattern, std::string_view text, std::string_view content) {
   std::string out;
   std::size_t done = 0;
   each_match(pattern, text, [&](std::size_t first, std::size_t last) {
     out.append(text, done, first - done).append(content);
+    check_size(out);
     done = last;
   });
   return out.append(text, done);
@@ -54,8 +61,10 @@ class normalizer {
 
   std::string operator()(std::string_view text) const {
     std::string out(text);
-    for (const normalizing::step& step : *steps_)
+    for (const normalizing::step& step : *steps_) {
       out = std::visit([&](const auto& s) { return apply(s, std::move(out)); }, step);
+      check_size(out);
+    }
     return out;
   }
 

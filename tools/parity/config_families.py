@@ -243,6 +243,10 @@ class Family:
             if isinstance(turns, dict) and turns["dims"] is not DEAD:
                 if turns["dims"] % 2 or turns["dims"] == 0:
                     keys |= {"partial_rotary_factor", "head_dim"}  # transformers turns one more, or none
+                if turns["factors"] is not DEAD:  # transformers warns of lists of another length, and does not run
+                    for name, list_ in zip(("long_factor", "short_factor"), turns["factors"]):
+                        if len(list_) != turns["dims"] // 2:
+                            keys |= {f"{place}.{name}" for place in ("rope_parameters", "rope_scaling")}
                 if turns["max_position"] is DEAD and (turns["rule"] == "dynamic" or turns["original"] is not DEAD and (
                         turns["factor"] == 0 or "original_max_position_embeddings" not in config.text)):
                     keys.add("max_position_embeddings")

@@ -28,6 +28,19 @@ TEST_CASE("checkpoint: what no key of a GGUF file states its tensors do, those o
   CHECK(!truth_of("tied", "output.weight", "output.weight"));
 }
 
+TEST_CASE("checkpoint: more keys than any model has are refused, since each is looked for among the others") {
+  for (const bool few : {true, false}) {
+    changed_gguf file(CKE_TEST_DATA "/families/granitemoehybrid.gguf");
+    file.more = [&](cke::io::gguf_writer& w) {
+      for (int i = 0; i < (few ? 4000 : 4100); ++i) w.add("granitehybrid.x" + std::to_string(i), cke::u32{1});
+    };
+    const std::string bytes = file.bytes();
+    const auto read = [&] { cke::io::gguf_weights(cke::io::gguf::parse(std::as_bytes(std::span(bytes)), "f.gguf")); };
+    if (few) CHECK_NOTHROW(read());
+    else CHECK_THROWS_WITH_AS(read(), "f.gguf: keys granitehybrid.*: expected at most 4096, found more", cke::Error);
+  }
+}
+
 TEST_CASE("checkpoint: a factor that GGUF multiplies yarn's own by, and one that takes its place") {
   const auto factor = [](auto more) {
     changed_gguf file(CKE_TEST_DATA "/families/granitemoehybrid.gguf");

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstdio>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -55,9 +54,14 @@ class gguf_config {
         inner = file.get_or<i64>(arch_ + ".ssm.inner_size", 0);
         heads > 0)
       add("ssm.head_dim", concat({inner / heads}));
+    u32 keys = 0;  // each is looked for among those before it
     for (const gguf_value& v : file.values())
-      if (v.key.size() > arch_.size() + 1 && v.key.starts_with(arch_) && v.key[arch_.size()] == '.')
+      if (v.key.size() > arch_.size() + 1 && v.key.starts_with(arch_) && v.key[arch_.size()] == '.') {
+        if (++keys > most_keys)
+          throw Error(errc::malformed, file.file(), concat({"keys ", arch_, ".*"}), concat({"at most ", most_keys}),
+                      "more");
         value(v, v.key.substr(arch_.size() + 1));
+      }
     if (const gguf_value* tokens = file.find("tokenizer.ggml.tokens")) add("vocab_size", concat({tokens->count}));
     // No key states these; a tensor that is there, or not, does.
     const auto in_some_layer = [&](std::string_view end) {
@@ -78,7 +82,7 @@ class gguf_config {
 
  private:
   void add(std::string_view key, std::string_view value) {
-    if (key.find_first_of("\"\\") != key.npos || !keys_.emplace(key).second) return;
+    if (key.find_first_of("\"\\") != key.npos || !json{text_}[key].s.empty()) return;
     text_ += concat({text_.size() > 1 ? "," : "", "\"", key, "\":", value});
   }
   // 7 digits turn a float back into 1e-06, not 9.99999997e-07.
@@ -176,9 +180,9 @@ class gguf_config {
   }
 
   const gguf& file_;
+  static constexpr u32 most_keys = 4096;
   std::string arch_;
   std::string text_ = "{";  // the closing brace is missing
-  std::set<std::string, std::less<>> keys_;
 };
 
 }  // namespace detail

@@ -80,6 +80,7 @@ TEST_CASE(
     return random_model::failure_of([&] { beam_search(e, *start, o); }).text;
   };
   CHECK(refused({.beams = 0}) == "beams: expected 1 to 256, found 0");
+  CHECK(refused({.beams = ~0u}) == "beams: expected 1 to 256, found 4294967295");  // before there is room for them
   CHECK(refused({.beams = 3, .answers = 4}) == "answers: expected 1 to 3, found 4");
   CHECK(refused({.max_tokens = 62}) == "max_tokens: expected 1 to 61, found 62");
 }

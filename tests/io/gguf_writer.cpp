@@ -141,6 +141,21 @@ TEST_CASE("gguf tokenizer writer: rows of the embedding beyond the tokens, and m
   CHECK(g.get<u32>("tokenizer.ggml.eot_token_id") == 5);
 }
 
+TEST_CASE("gguf tokenizer writer: a text that ends in another token than eos") {
+  vocabulary v = hf("qwen2");
+  v.eos = 3, v.add_eos = false, v.after = {5};
+  const std::string file = written(v, {3, 6});
+  const gguf g = gguf::parse(bytes(file), "g");
+  CHECK(g.get<u32>("tokenizer.ggml.eos_token_id") == 5);
+  CHECK(g.get<u32>("tokenizer.ggml.eot_token_id") == 3);
+  CHECK(g.get<bool>("tokenizer.ggml.add_eos_token"));
+  const auto ids = [](const vocabulary& of) { return tokenizer(of).encode("a b", {.add_special = true}); };
+  CHECK(ids(again(v)) == ids(v));
+  CHECK(ids(v).back() == 5);
+  v.after = {5, 6};
+  CHECK(fixtures::error_of([&] { written(v); }).find("at most one token on each side") != std::string::npos);
+}
+
 TEST_CASE("gguf tokenizer writer: rules that GGUF has no name for") {
   vocabulary v = hf("qwen2");
   v.ignore_merges = true;

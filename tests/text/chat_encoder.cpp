@@ -49,6 +49,8 @@ const chat_encoder encoder(tokenizer(v), "{{ '<|a|>' }}<think>\n  ");
 TEST_CASE("chat_encoder: trusted text is cut like any text") {
   const std::string text = "<|a|>x <think><h1>  y<|a|><|b|>";
   CHECK(encoder.encode(segments{{text, true}}) == tokenizer(v).encode(text, {.parse_special = true}));
+  CHECK(encoder.encode(segments{{"<|", true}, {"a|", true}, {">x <think><h1>  y<|a|>", true}, {"<|b|>", true}}) ==
+        encoder.encode(segments{{text, true}}));
   CHECK(encoder.encode({}).empty());
 }
 

@@ -151,7 +151,8 @@ template <class M> void check_bits(const checkpoint& from, const nlohmann::json&
 // Weights from nothing: the tensors of the family's checkpoints, logits that say nothing yet, and a loss that falls.
 template <class M> void check_initial(const checkpoint& from, const nlohmann::json& want) {
   const initial_tensors begin = trainer<M>::initial({.seed = 3}), again = trainer<M>::initial({.seed = 3}),
-                        other = trainer<M>::initial({.seed = 4});
+                        other = trainer<M>::initial({.seed = 4}),
+                        padded = trainer<M>::initial({.seed = 3, .padding = 2});
   u64 ours = 0, theirs = 0;
   for (const tensor_ref& t : from.tensors.tensors()) theirs += numbers_of(t);
   bool differs = false;
@@ -161,6 +162,11 @@ template <class M> void check_initial(const checkpoint& from, const nlohmann::js
     ours += t.numbers.size();
     CHECK(t.numbers == again.tensors()[i].numbers);
     differs |= t.numbers != other.tensors()[i].numbers;
+    // The row of the padding is 0 in every embedding, also in that of the layers.
+    std::vector<float> with_padding = t.numbers;
+    if (t.shape.size() == 2 && t.name.find("embed") != t.name.npos && t.name.find("proj") == t.name.npos)
+      std::fill_n(with_padding.data() + 2 * t.shape[1], t.shape[1], 0.f);
+    CHECK(padded.tensors()[i].numbers == with_padding);
     // Experts may have a tensor each, or one together.
     if (const tensor_ref* const in_file = from.tensors.find(t.name)) CHECK(std::ranges::equal(in_file->shape, t.shape));
     else CHECK(t.name.find(".experts.") != std::string::npos);

@@ -202,6 +202,13 @@ TEST_CASE("train: wrong ids, no labels, too many ids, numbers that are none") {
   CHECK(t.steps() == 0);
 }
 
+TEST_CASE("train: a plan of no rows, or of no context, is one of a single row") {
+  using one = trainer<from_config<configs::qwen2>>;
+  const u64 values = one::plan({.threads = 1, .context = 1, .rows = 1}).values;
+  CHECK(one::plan({.threads = 1, .context = 4, .rows = 0}).values == values);
+  CHECK(one::plan({.threads = 1, .context = 0, .rows = 1}).values == values);
+}
+
 TEST_CASE("train: options of AdamW out of their ranges; the weights are then unchanged") {
   const checkpoint from = open_family("qwen2");
   trainer<from_config<configs::qwen2>> t(from, {.threads = 1, .context = 4});

@@ -132,6 +132,14 @@ TEST_CASE("steps: a table of rules") {
     damaged[i] = static_cast<char>(damaged[i] ^ 0x55);
     (void)charsmap(damaged, "f", "map").find("AAAA", true);
   }
+  // From node 256 an 'a' leads to unit 353 and back: a look-up ends all the same, long before a long text does.
+  std::vector<u32> circle(354);
+  circle[0] = 0x40000, circle[353] = 0x18461;
+  const auto size = static_cast<u32>(circle.size() * sizeof(u32));
+  std::string blob(sizeof size + size, '\0');
+  std::memcpy(blob.data(), &size, sizeof size), std::memcpy(blob.data() + sizeof size, circle.data(), size);
+  const std::string many(300'000, 'a');
+  CHECK(normal(normalizing::precompiled{std::make_shared<charsmap>(blob, "f", "map"), {}}, many) == many);
 }
 
 TEST_CASE("steps: decoders") {

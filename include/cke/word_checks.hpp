@@ -40,7 +40,7 @@ template <class... Ls> inline constexpr bool changes_input<residual<Ls...>> = tr
 template <u32 Dim> inline constexpr bool changes_input<learned_scale<Dim>> = true;
 template <u32 Dim> inline constexpr bool changes_input<deepstack_add<Dim>> = true;
 template <u32 Dim, u32 Taps, u32 Pad, bool B> inline constexpr bool changes_input<image_rows<Dim, Taps, Pad, B>> = B;
-// Whether a letter gives its input on as it is.
+// Whether a letter passes its input on as it is.
 template <class T> inline constexpr bool passes_input = false;
 template <u32 Dim, real By> inline constexpr bool passes_input<scale<Dim, By>> = By.v == 1;
 template <u32 Dim, real Cap> inline constexpr bool passes_input<softcap<Dim, Cap>> = Cap.v == 0;

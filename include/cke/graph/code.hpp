@@ -176,7 +176,7 @@ struct builder : code {
       if (i.out.has(r)) return info(i.op).decode.by == split::per_thread;
     return false;
   }
-  // Where a step may put its result in place of r.
+  // Where a step that changes r puts its result: r itself, unless each thread has its own copy.
   constexpr reg writable(reg r) { return repeated(r) ? temp(regs[r].width) : r; }
   constexpr void rename(reg from, reg to) {
     for (auto& i : ops) {

@@ -19,7 +19,7 @@ struct picture {
 
 struct decode_limits {
   u64 pixels = 89'478'485;  // where Pillow begins to warn: a quarter of a GB, in RGB
-  u32 side = 1 << 20;       // resizing a longer one would take more memory than its pixels
+  u32 side = 1 << 20;       // resizing a longer side would take more memory than the pixels do
   u32 scans = 100;          // of a progressive JPEG; each is a pass over all pixels
 };
 

@@ -51,7 +51,8 @@ inline std::vector<std::string> spelled_tokens(const vocabulary& v, u32 count) {
 // rules that GGUF has no name for.
 inline void write_gguf_tokenizer(gguf_writer& to, const vocabulary& v, std::span<const u32> stop_ids, u32 count,
                                  const std::string& file) {
-  // GGUF has one id for what ends a text: where that is another than eos, eos is one that ends a turn.
+  // GGUF has one id for the end of a text. Where the tokenizer adds another token than eos, that one is written as eos,
+  // and eos as the token that ends a turn.
   const bool ends = v.after.size() == 1 && !v.add_eos;
   if (v.model == tokenizer_model::steps || !v.before.empty() || (!v.after.empty() && !ends))
     throw Error(errc::unsupported, file, "tokenizer", "BPE, and at most one token on each side of a text", "others");

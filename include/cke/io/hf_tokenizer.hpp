@@ -110,7 +110,7 @@ class hf_tokenizer_reader {
     read("bos_token", out_.bos, out_.add_bos, out_.before);
     read("eos_token", out_.eos, out_.add_eos, out_.after);
     read("pad_token", out_.pad, no_pad, none);
-    // Either key counts before what the post-processor adds on its side; of the other side it says nothing.
+    // Each key overrides what the post-processor adds on its own side, and says nothing of the other.
     if (keys.contains("add_bos_token")) out_.before.clear(), out_.add_bos = add_bos.flag(false) && out_.bos != no_token;
     if (keys.contains("add_eos_token")) out_.after.clear(), out_.add_eos = add_eos.flag(false) && out_.eos != no_token;
     const json_node chat = config["chat_template"];

@@ -27,7 +27,7 @@ struct session_header {
   u64 page_bytes{}, transient_bytes{};         // bytes of a page's persistent and transient part
   u32 page_positions{}, pages{}, transient{};  // transient: the number of last pages that are stored with both parts
   u32 vocab{}, ids{}, position{};  // position: ids computed into pages; a rewind may have left the rest to recompute
-  u32 stale{};                     // 1: the logits are zeros, and those of the last id to be computed again
+  u32 stale{};                     // 1: the logits are zeros; a feed of no ids computes those after the last id
   u32 reserved[11]{};
   u64 checksum{};  // of the header's bytes before it
 

@@ -46,8 +46,8 @@ class sequence {
 
   u32 vocab_size() const { return static_cast<u32>(logits_.size()); }
   std::span<const float> logits() const { return {logits_.begin(), logits_.end()}; }  // [vocab], after the last id
-  // Whether they are others: before the first feed, after a rewind or a recall, and after a feed that gave hidden
-  // states or was cut short.
+  // Whether logits() are not those after the last id: before the first feed, after a rewind or a recall, and after a
+  // feed that gave hidden states or failed.
   bool stale() const { return stale_; }
   std::span<const u32> history() const { return history_; }
   u32 position() const { return static_cast<u32>(history_.size()); }
@@ -95,7 +95,7 @@ class sequence {
   image_ref held_image(u32 id) const;
   void append(std::span<const u32> ids);
   static void check_turn(u32 i, u32 count, turns at);
-  // Whether the last id is computed again, for its logits.
+  // Whether feeding these ids computes the last id of the history again, for its logits.
   bool repeats(std::span<const u32> ids) const { return ids.empty() && stale_ && position() > 0; }
   void begin(std::span<const u32> ids);
   std::span<const u32> wanted() const { return std::span(history_).subspan(from_); }

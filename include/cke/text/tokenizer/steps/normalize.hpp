@@ -18,7 +18,7 @@ inline void each_match(const text_pattern& pattern, std::string_view text,
     found(at, at + pattern.text.size());
 }
 
-// A few steps that each write more than they read make any text too large.
+// A few steps that each write more than they read would fill the memory.
 inline void check_size(std::string_view text) {
   constexpr std::size_t most = std::size_t{1} << 30;
   if (text.size() > most) throw Error(errc::unsupported, {}, "text", "at most 2^30 bytes after each step", "more");

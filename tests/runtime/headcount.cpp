@@ -49,9 +49,11 @@ TEST_CASE("headcount: down to the cpus that are there, at once, and hardly ever 
   }
 }
 
-TEST_CASE("headcount: half a cpu that is missing costs one thread, and the last one stays") {
+TEST_CASE("headcount: of two threads one goes if it waits more than it works, and the last one stays") {
   headcount h(2);
   h.judge(window, window / 2, 2);
+  CHECK(h.now() == 2);
+  h.judge(window, window / 2 + 1, 2);
   CHECK(h.now() == 1);
   h.judge(window, 50 * window, 1);
   CHECK(h.now() == 1);
@@ -67,6 +69,21 @@ TEST_CASE("headcount: when the neighbour leaves, all threads come back, and the 
   CHECK(h.now() == 7);
   work(h, headcount::shortest_pause + 1, 8);
   CHECK(h.now() == 8);
+}
+
+TEST_CASE(
+    "headcount: a short disturbance does not cost several long passes, and after a long one more is tried rarely") {
+  headcount h(2);
+  h.judge(window, window, 2);
+  CHECK(h.now() == 1);
+  h.judge(2 * window, 0, 1);
+  CHECK(h.now() == 1);
+  h.judge(20 * window, 0, 1);
+  CHECK(h.now() == 2);
+  h.judge(20 * window, 20 * window, 2);  // the attempt fails, and costs a long pass
+  u32 windows = 0;
+  for (; h.now() == 1; ++windows) h.judge(window, 0, 1);
+  CHECK(windows == 2 * headcount::shortest_pause * 20);
 }
 
 TEST_CASE("headcount: work that wants fewer threads says when they are too many, and never that more would do") {

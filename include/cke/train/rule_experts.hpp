@@ -22,15 +22,8 @@ template <class Isa> struct rule<opcode::route, Isa> {
     float* const parts = reinterpret_cast<float*>(shared);  // [rows][active]: of dscale
     c.rows(s.w.tokens, [&](u32 t) {
       float* const d = reinterpret_cast<float*>(c.scratch);  // [active]
-      const float *const chosen = s.w.out[0].row(t), *const weights = chosen + r.active;
       std::copy_n(s.dout[0].row(t) + r.active, r.active, d);
-      if (scales)
-        for (u32 k = 0; k < r.active; ++k) {
-          const float scale = scales[static_cast<u32>(chosen[k])];
-          parts[t * r.active + k] = scale != 0 ? d[k] * weights[k] / scale : 0;
-          d[k] *= scale;
-        }
-      back(r, s.w.in[0].row(t), chosen, d, d + r.experts, s.din[0].row(t));
+      back(r, s.w.in[0].row(t), s.w.out[0].row(t), scales, d, d + r.experts, s.din[0].row(t), parts + t * r.active);
     });
     if (dscale || s.balance.by > 0) c.barrier();
     if (dscale)
@@ -48,8 +41,9 @@ template <class Isa> struct rule<opcode::route, Isa> {
   }
 
  private:
-  // d: [active] gradients of the weights before the learned scales; scores: [experts] of room.
-  static void back(const router& r, const float* logits, const float* chosen, float* d, float* scores, float* dlogits) {
+  // d: [active] gradients of the weights; scores: [experts] of room. With learned scales, dscales: [active], set.
+  static void back(const router& r, const float* logits, const float* chosen, const float* scales, float* d,
+                   float* scores, float* dlogits, float* dscales) {
     const auto expert = [&](u32 k) { return static_cast<u32>(chosen[k]); };
     const u32 n = r.score == scoring::softmax_of_chosen ? r.active : r.experts;
     const auto logit = [&](u32 i) { return logits[r.score == scoring::softmax_of_chosen ? expert(i) : i]; };
@@ -62,10 +56,17 @@ template <class Isa> struct rule<opcode::route, Isa> {
       for (u32 i = 0; i < n; ++i) scores[i] /= sum;
     }
     const auto score = [&](u32 k) { return scores[r.score == scoring::softmax_of_chosen ? k : expert(k)]; };
-    for (u32 k = 0; k < r.active; ++k) d[k] *= r.scale;
+    float sum = 1;
     if (r.renormalise) {
-      float sum = r.floor, along = 0;
+      sum = r.floor;
       for (u32 k = 0; k < r.active; ++k) sum += score(k);
+    }
+    for (u32 k = 0; k < r.active; ++k) {
+      if (scales) dscales[k] = d[k] * (score(k) / sum * r.scale), d[k] *= scales[expert(k)];
+      d[k] *= r.scale;
+    }
+    if (r.renormalise) {
+      float along = 0;
       for (u32 k = 0; k < r.active; ++k) along += d[k] * score(k) / sum;
       for (u32 k = 0; k < r.active; ++k) d[k] = (d[k] - along) / sum;
     }

@@ -74,6 +74,37 @@ TEST_CASE("chat_encoder: a message hides no control token") {
   CHECK(encoder.encode(segments{{"<|a|><|b|>", true}}) == ids{v.both});
 }
 
+TEST_CASE("chat_encoder: merges of the model make no control token of a message, alone or with the template's help") {
+  vocabulary merging = fixtures::bytes_only();
+  const u32 start = fixtures::add(merging, "<t");
+  const u32 think = fixtures::add(merging, "<t>");
+  const u32 twice = fixtures::add(merging, "<t><t>");
+  fixtures::add_merge(merging, "<", "t");
+  fixtures::add_merge(merging, "<t", ">");
+  fixtures::add_merge(merging, "<t>", "<t>");
+  for (const u32 id : {think, twice}) merging.added.push_back({.id = id});
+  const chat_encoder merged(tokenizer(merging), "<t> <t><t>");
+  CHECK(tokenizer(merging).encode("x<t>", {.except = std::span(&think, 1)}) ==
+        bytes("x") + ids{think});  // as it would be
+  CHECK(merged.encode(segments{{"x<t>y", false}}) == bytes("x<t>y"));
+  CHECK(merged.encode(segments{{"<t><t>", false}}) == bytes("<t><t>"));
+  CHECK(merged.encode(segments{{"<t", true}, {">", false}}) == bytes("<t>"));
+  CHECK(merged.encode(segments{{"<tt>", false}}) == ids{start} + bytes("t>"));
+  CHECK(merged.encode(segments{{"<t>", true}, {"<t>", false}}) == ids{think} + bytes("<t>"));
+}
+
+TEST_CASE("chat_encoder: nor do those of SentencePiece, and the pieces of such a text get no spaces") {
+  vocabulary pieces;
+  pieces.model = tokenizer_model::spm, pieces.prefix = space_prefix::always;
+  for (const char* text : {"\u2581", "<", "t", ">", "<t", "<t>"}) fixtures::add(pieces, text);
+  for (const float score : {-9.f, -9.f, -9.f, -9.f, -2.f, -1.f}) pieces.scores.push_back(score);
+  pieces.types[5] = token_type::user_defined;
+  pieces.added.push_back({.id = 5});
+  const tokenizer tokens(pieces);
+  CHECK(chat_encoder(tokens, "").encode(segments{{"<t>", false}}) == ids{5});
+  CHECK(chat_encoder(tokens, "<t>").encode(segments{{"<t>", false}}) == ids{0, 1, 2, 3});
+}
+
 TEST_CASE("chat_encoder: contracts name their control tokens") {
   chat_contract c = contracts::chatml;
   c.control = {"<think>"};

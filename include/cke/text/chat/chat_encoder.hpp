@@ -11,6 +11,7 @@
 
 #include "../../core/plain_list.hpp"
 #include "../tokenizer/tokenizer.hpp"
+#include "../tokenizer/unicode.hpp"
 #include "chat.hpp"
 
 namespace cke::text {
@@ -53,14 +54,7 @@ class chat_encoder {
       return inside ? added_tokens::verdict::token : added_tokens::verdict::unknown;
     };
     std::vector<u32> ids;
-    const auto on_text = [&](std::string_view part) {
-      const auto more = tokens_.encode(part,
-                                       {.parse_special = false,
-                                        .add_special = false,
-                                        .except = control_ids_,
-                                        .beginning = part.data() == text.data()});
-      ids.insert(ids.end(), more.begin(), more.end());
-    };
+    const auto on_text = [&](std::string_view part) { encode_plain(part, part.data() == text.data(), ids); };
     control_.split(text, judge, on_text, [&](u32 id) { ids.push_back(id); });
     return ids;
   }
@@ -70,6 +64,24 @@ class chat_encoder {
     std::string all;
     for (const std::string_view token : contract.control) (all += token) += ' ';
     return all;
+  }
+
+  // Appends text that spells no control token.
+  void encode_plain(std::string_view text, bool beginning, std::vector<u32>& ids) const {
+    const encode_options plain{.except = control_ids_, .beginning = beginning};
+    for (const u32 id : tokens_.encode(text, plain)) append_plain(id, ids, std::string_view::npos);
+  }
+  // Where the model's own merges make a control token of text, its first character and the rest are encoded apart.
+  // Throws Error{unsupported} if that does not end, as with no tokenizer that we know.
+  void append_plain(u32 id, std::vector<u32>& ids, std::size_t shorter_than) const {
+    const std::string_view piece = tokens_.piece(id);
+    const std::size_t first = piece.empty() ? 0 : code_point_at(piece, 0).size;
+    if (first == piece.size() || !std::ranges::binary_search(control_ids_, id)) return ids.push_back(id);
+    if (piece.size() >= shorter_than)
+      throw Error(errc::unsupported, {}, "message", "text that can be encoded without control tokens", piece);
+    const encode_options part{.except = control_ids_, .beginning = false, .inside = true};
+    for (const std::string_view half : {piece.substr(0, first), piece.substr(first)})
+      for (const u32 of : tokens_.encode(half, part)) append_plain(of, ids, piece.size());
   }
 
   tokenizer tokens_;

@@ -29,6 +29,8 @@ struct encode_options {
   std::span<const u32> except{};
   // False: the text continues other tokens, so it gets no space prefix.
   bool beginning = true;
+  // True: the text is a part of a word, so not even a rule for all texts gives it a prefix.
+  bool inside = false;
 };
 
 // Immutable and thread-safe. Copies share the vocabulary.
@@ -75,9 +77,10 @@ class tokenizer {
     };
     const auto on_stretch = [&](std::string_view stretch) {
       const bool beginning = options.beginning && stretch.data() == text.data();
-      const std::string normal = normalize(stretch);
+      const std::string normal = normalize(stretch, options.inside);
       const auto on_text = [&](std::string_view part) {
-        encode_text(part, beginning && part.data() == normal.data(), scratch, ids);
+        encode_text(part, {.beginning = beginning && part.data() == normal.data(), .inside = options.inside}, scratch,
+                    ids);
       };
       normalized_.split(normal, judge, on_text, on_token);
     };
@@ -175,18 +178,19 @@ class tokenizer {
     return is_spm() && (p == space_prefix::always || p == space_prefix::never);
   }
 
-  CKE_OUT_OF_LINE std::string normalize(std::string_view text) const {
+  CKE_OUT_OF_LINE std::string normalize(std::string_view text, bool inside = false) const {
     if (vocabulary_->pipeline) return vocabulary_->pipeline->normalize(text);
     std::string normal = vocabulary_->nfc ? nfc(text) : std::string(text);
     if (!marks_spaces_first()) return normal;
-    if (vocabulary_->prefix == space_prefix::always && !normal.empty()) normal.insert(0, 1, ' ');
+    if (vocabulary_->prefix == space_prefix::always && !inside && !normal.empty()) normal.insert(0, 1, ' ');
     return replace_all(normal, " ", spm_space);
   }
 
-  void encode_text(std::string_view text, bool beginning, merger& scratch, std::vector<u32>& ids) const {
-    if (vocabulary_->pipeline) return vocabulary_->pipeline->encode(text, beginning, ids);
+  void encode_text(std::string_view text, encode_options where, merger& scratch, std::vector<u32>& ids) const {
+    if (vocabulary_->pipeline) return vocabulary_->pipeline->encode(text, where.beginning, ids);
     const space_prefix p = vocabulary_->prefix;
-    const bool wanted = p == space_prefix::if_missing || (p == space_prefix::at_beginning && beginning);
+    const bool wanted =
+        !where.inside && (p == space_prefix::if_missing || (p == space_prefix::at_beginning && where.beginning));
     std::string marked;
     if (is_spm() && !marks_spaces_first()) {
       marked = replace_all(text, " ", spm_space);

@@ -23,10 +23,9 @@ class tensor_reader {
     const io::tensor_ref* const t = tensors_.find(name);
     if (!t) throw Error(errc::tensor_missing, file_, about, "this tensor", "none of this name");
     used_[static_cast<std::size_t>(t - tensors_.tensors().data())] = true;
-    if (!std::equal(t->shape.begin(), t->shape.end(), want.shape.begin(), want.shape.begin() + want.rank()))
-      throw Error(errc::tensor_shape, file_, about,
-                  concat({"shape ", shape_text({want.shape.begin(), want.shape.begin() + want.rank()})}),
-                  shape_text({t->shape.begin(), t->shape.end()}));
+    const std::vector<u64> shape(want.shape.begin(), want.shape.begin() + want.rank());
+    if (!std::ranges::equal(t->shape, shape))
+      throw Error(errc::tensor_shape, file_, about, concat({"shape ", shape_text(shape)}), shape_text(t->shape));
     if (t->type != dtype::f32) throw Error(errc::tensor_dtype, file_, about, "F32", t->stored);
     const std::size_t before = numbers_.size();
     numbers_.resize(before + want.numbers());
@@ -42,12 +41,6 @@ class tensor_reader {
   }
 
  private:
-  static std::string shape_text(const std::vector<u64>& shape) {
-    std::string s = "[";
-    for (const u64 n : shape) s = concat({s, s.size() > 1 ? ", " : "", n});
-    return s += "]";
-  }
-
   const io::tensor_index& tensors_;
   std::string file_;
   std::vector<bool> used_;

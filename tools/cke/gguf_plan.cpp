@@ -194,7 +194,7 @@ class planner {
   // A tensor without a role: ignored or copied if the model does not need it; otherwise throws tensor_unknown.
   void leave(const tensor_ref& t) {
     const bool hf = from_.as == naming::hf;
-    const bool ahead = model_.ahead && is_ahead(t.name);
+    const bool ahead = model_.ahead && lies_beyond(t.name, from_.as, model_.layers);
     if (const std::string_view name = t.name; hf && name.ends_with("_scale_inv"))  // scales of an f8_e4m3 tensor
       if (const tensor_ref* of = from_.tensors.find(name.substr(0, name.size() - 10)); of && of->type == dtype::f8_e4m3)
         return;
@@ -241,16 +241,6 @@ class planner {
       add_made("rope_factors_long.weight", list(factors.longs, factors.long_count));
       add_made("rope_factors_short.weight", list(factors.shorts, factors.short_count));
     }
-  }
-  bool is_ahead(std::string_view name) const {
-    const std::string_view before = from_.as == naming::hf ? "model.layers." : "blk.";
-    u64 layer = 0;
-    if (from_.as == naming::hf && name.starts_with("mtp.")) return true;
-    if (!name.starts_with(before)) return false;
-    for (name.remove_prefix(before.size()); !name.empty() && name[0] >= '0' && name[0] <= '9' && layer < model_.layers;
-         name.remove_prefix(1))
-      layer = 10 * layer + static_cast<u64>(name[0] - '0');
-    return layer >= model_.layers;
   }
 
   const checkpoint& from_;

@@ -54,12 +54,6 @@ std::string listed(const std::vector<std::string>& words) {
   return out;
 }
 
-std::string shape_text(std::span<const u64> shape) {
-  std::string out;
-  for (const u64 n : shape) out += (out.empty() ? "" : ", ") + std::to_string(n);
-  return '[' + out + ']';
-}
-
 named_tensor tensor_in_file(const checkpoint& from, const spellings& names, u32 layer) {
   for (const spelling& name : names)
     if (const auto* t = from.tensors.find(tensor_name(name, false, layer, 0))) return {t->name, t};

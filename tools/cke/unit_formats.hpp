@@ -14,9 +14,6 @@
 
 namespace cke::tool {
 
-// [2, 3]
-std::string shape_text(std::span<const u64> shape);
-
 // The first of a rule's tensors that the file has, else the first.
 struct named_tensor {
   std::string name;

@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <span>
+#include <string>
 
-#include "types.hpp"
+#include "concat.hpp"
 
+CKE_COLD_BEGIN
 namespace cke {
 
 // In torch's order: slowest dimension first, a matrix is (rows, columns). Readers refuse more than `most` dimensions.
@@ -39,4 +42,12 @@ class tensor_shape {
   u32 rank_ = 0;
 };
 
+// For messages: "[2, 3]".
+CKE_OUT_OF_LINE inline std::string shape_text(std::span<const u64> shape) {
+  std::string text = "[";
+  for (const u64 n : shape) text = concat({text, text.size() > 1 ? ", " : "", n});
+  return text += "]";
+}
+
 }  // namespace cke
+CKE_COLD_END

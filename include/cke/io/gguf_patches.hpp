@@ -27,12 +27,6 @@ struct kept_bytes {
   kept_bytes(const std::string& name, std::size_t size) : bytes(size), view(name, bytes) {}
 };
 
-inline std::string shape_of(const tensor_ref& t) {
-  std::string text = "[";
-  for (const u64 n : t.shape) text = concat({text, text.size() > 1 ? ", " : "", n});
-  return text += "]";
-}
-
 // The matrix of convolutions of one shape, which are its frames.
 inline tensor_ref patch_matrix(std::span<const tensor_ref> frames, patch_order order) {
   const tensor_ref& first = frames[0];
@@ -72,8 +66,8 @@ inline void order_patches(std::vector<tensor_ref>& tensors, patch_order order, c
     if (at == tensors.end()) throw Error(errc::tensor_missing, file, about, "this tensor", "none of this name");
     if (at->shape.size() != 4 || (!frames.empty() && at->shape != frames[0].shape))
       throw Error(errc::tensor_shape, file, about,
-                  frames.empty() ? "shape [rows, channels, height, width]" : "shape " + detail::shape_of(frames[0]),
-                  detail::shape_of(*at));
+                  frames.empty() ? "shape [rows, channels, height, width]" : "shape " + shape_text(frames[0].shape),
+                  shape_text(at->shape));
     const bool number = at->type == dtype::f32 || at->type == dtype::f16 || at->type == dtype::bf16;
     if (!number || (!frames.empty() && at->type != frames[0].type))
       throw Error(errc::tensor_dtype, file, about, frames.empty() ? "f32, f16 or bf16" : frames[0].stored, at->stored);

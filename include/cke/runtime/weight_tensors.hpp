@@ -8,6 +8,7 @@
 
 #include "../core/concat.hpp"
 #include "../core/plain_list.hpp"
+#include "../core/shape.hpp"
 #include "../core/tensor_name.hpp"
 #include "../kernels/linear.hpp"
 #include "f8_matrix.hpp"
@@ -72,7 +73,7 @@ class weight_tensors {
       const bool harmless = as_ == naming::hf
           ? (tied && name == "lm_head.weight") || name.ends_with("rotary_emb.inv_freq")
           : name.starts_with("rope_f");
-      if (looks_ahead(name) || is_unread(name)) continue;
+      if (is_unread(name) || (p_.family.predicts_ahead && lies_beyond(name, as_, p_.layers))) continue;
       if (!harmless && !used_[i])
         throw Error(errc::tensor_unknown, file_, concat({"tensor ", name}), "only tensors of the model", "this one");
     }
@@ -105,11 +106,6 @@ class weight_tensors {
     if (number == from_.none) return false;
     const std::span<const u64> shape = from_.tensor(number).shape;
     return shape.size() == 3 && shape[1] == layout_.of(w, which, change::none).rows.all && shape[2] == w.slot.cols;
-  }
-  static std::string shape_text(std::span<const u64> shape) {
-    std::string s = "[";
-    for (const u64 n : shape) s = concat({s, s.size() > 1 ? ", " : "", n});
-    return s += "]";
   }
 
   weight_tensor tensor_of(const std::string& name, const weight& w, const stored_weight& as) {
@@ -148,20 +144,6 @@ class weight_tensors {
     if (scaled) found.scaled = f8_matrix_of(from_, file_, t), use(f8_scales_name(name));
     return found;
   }
-  // Whether a tensor belongs to a layer after the last (multi-token prediction), in a family whose files have such
-  // layers.
-  bool looks_ahead(std::string_view name) const {
-    const std::string_view before = as_ == naming::hf ? "model.layers." : "blk.";
-    u64 layer = 0;
-    if (!p_.family.predicts_ahead) return false;
-    if (as_ == naming::hf && name.starts_with("mtp.")) return true;
-    if (!name.starts_with(before)) return false;
-    for (name.remove_prefix(before.size()); !name.empty() && name[0] >= '0' && name[0] <= '9' && layer < p_.layers;
-         name.remove_prefix(1))
-      layer = 10 * layer + static_cast<u64>(name[0] - '0');
-    return layer >= p_.layers;
-  }
-
   // Whether a tensor is one that the model's family leaves unread.
   bool is_unread(std::string_view name) const {
     for (const std::string_view begin : p_.family.unread)

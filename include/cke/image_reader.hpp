@@ -30,7 +30,8 @@ class image_reader {
 
   read_image read(std::span<const std::byte> file, const std::string& name, const read_options& options = {}) const {
     const frame_file alone{file, name};
-    return read(image::process(processor_, decoded(file, name, options), name), name, key_of({&alone, 1}, options));
+    return read(image::process(processor_, decoded(file, name, options), name), name,
+                key_of("image", {&alone, 1}, options));
   }
   // A tile of the outline, and a frame, for each group of frames that the tower merges.
   read_image read_video(std::span<const frame_file> files, const std::string& name, double per_second,
@@ -54,7 +55,7 @@ class image_reader {
                     "more");
     }
     const image::qwen_video_processor how = videos_();
-    read_image out = read(image::processed{.tiles = {how(pictures, name)}}, name, key_of(files, options));
+    read_image out = read(image::processed{.tiles = {how(pictures, name)}}, name, key_of("video", files, options));
     out.outline.interval = how.temporal_patch / per_second;
     for (std::size_t i = 0; i < files.size(); i += how.temporal_patch) {
       const std::size_t last = std::min(i + how.temporal_patch, files.size()) - 1;
@@ -120,9 +121,10 @@ class image_reader {
     const auto side = [&](u32 of) { return std::max(1u, static_cast<u32>(u64{of} * options.longest / longer)); };
     return image::resize(picture, side(picture.width), side(picture.height), image::filter::bicubic);
   }
-  static image_key key_of(std::span<const frame_file> files, const read_options& options) {
+  // `kind`: a video of one frame has other features than its frame as an image.
+  static image_key key_of(std::string_view kind, std::span<const frame_file> files, const read_options& options) {
     sha256 sum;
-    std::string about = concat({" ", options.owner, " ", options.longest});
+    std::string about = concat({" ", kind, " ", options.owner, " ", options.longest});
     for (const frame_file& file : files) {
       sum.add({reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size()});
       about += concat({" ", u64{file.bytes.size()}});

@@ -27,8 +27,7 @@ template <class M, class Formats = BF16, dtype KV = runtime::default_kv<Formats>
                   "cke: Vision: the tower's rows are not as wide as those that the model reads");
     const checkpoint from = io::hf_vision(dir);
     std::function<image::qwen_video_processor()> videos;
-    if (image::takes_videos(from.model_type))
-      videos = [dir, type = from.model_type] { return image::load_video_processor(dir, type); };
+    if (image::takes_videos(from.model_type)) videos = [dir] { return image::load_video_processor(dir); };
     return Vision(std::make_shared<const parts>(
         encoder::load(from, options), model.tokens(), io::read_image_markup(dir, model.tokens().vocabulary()),
         image_reader(image::load_processor(dir),

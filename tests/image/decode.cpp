@@ -123,6 +123,107 @@ TEST_CASE("decode: a progressive JPEG with too many scans is refused") {
   CHECK(error_of([&] { decode(file, "f", {.scans = 2}); }) == "f: JPEG: too many scans");
 }
 
+namespace orientation_test {
+
+std::string big_endian(u32 n) {
+  std::string out;
+  for (int shift = 24; shift >= 0; shift -= 8) out += static_cast<char>(n >> shift & 255);
+  return out;
+}
+std::string chunk(const std::string& type, const std::string& body) {
+  u32 crc = ~0u;
+  for (const char c : type + body) {
+    crc ^= static_cast<u8>(c);
+    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? 0xEDB88320u : 0u);
+  }
+  return big_endian(static_cast<u32>(body.size())) + type + body + big_endian(~crc);
+}
+// A zlib stream of stored blocks.
+std::string stored(const std::string& text) {
+  std::string out = "\x78\x01";
+  u32 a = 1, b = 0;
+  for (const char c : text) a = (a + static_cast<u8>(c)) % 65521, b = (b + a) % 65521;
+  for (std::size_t at = 0; at < text.size(); at += 65535) {
+    const std::string block = text.substr(at, 65535);
+    const auto size = static_cast<u32>(block.size());
+    out += static_cast<char>(at + 65535 >= text.size() ? 1 : 0);
+    for (const u32 n : {size, ~size}) out += static_cast<char>(n & 255), out += static_cast<char>(n >> 8 & 255);
+    out += block;
+  }
+  return out + big_endian(b << 16 | a);
+}
+// ImageMagick's.
+std::string raw_profile(const std::string& exif) {
+  std::string out = "\nexif\n      " + std::to_string(exif.size());
+  for (std::size_t i = 0; i < exif.size(); ++i) {
+    if (i % 36 == 0) out += '\n';
+    for (const int shift : {4, 0}) out += "0123456789abcdef"[static_cast<u8>(exif[i]) >> shift & 15];
+  }
+  return out + '\n';
+}
+// A text in each kind of chunk that has one: as it is, compressed, in UTF-8, and that compressed.
+std::vector<std::string> chunks_of(const std::string& keyword, const std::string& text) {
+  const std::string key = keyword + '\0';
+  return {chunk("tEXt", key + text), chunk("zTXt", key + '\0' + stored(text)),
+          chunk("iTXt", key + std::string("\0\0en\0\0", 6) + text),
+          chunk("iTXt", key + std::string("\1\0en\0\0", 6) + stored(text))};
+}
+
+TEST_CASE("decode: PNG's orientation in raw profiles and in XMP, compressed or not, as Pillow reads it") {
+  const std::string whole = fixture("orientation-6.png"), end = whole.substr(whole.size() - 12);
+  const auto turned = decode(whole);
+  const std::size_t at = whole.find("eXIf");
+  REQUIRE(at != whole.npos);
+  const std::size_t size = static_cast<u8>(whole[at - 1]);
+  const std::string exif = whole.substr(at + 4, size);
+  std::string without = whole;
+  without.erase(at - 4, size + 12);
+  const auto with = [&](const std::string& file, const std::string& more) {
+    return decode(file.substr(0, file.size() - 12) + more + end);
+  };
+  CHECK(turned.width == 2);
+  CHECK(with(without, "").width == 3);
+
+  const std::string xmp = "<x tiff:Orientation=\"6\"/>", other_xmp = "<x tiff:Orientation=\"3\"/>";
+  std::string other_exif = exif;
+  other_exif[18] = 3;
+  const std::string profile = raw_profile(exif), other_profile = raw_profile(other_exif);
+  for (const std::string& more : chunks_of("Raw profile type exif", profile)) {
+    CAPTURE(more.substr(4, 4));
+    CHECK(files::difference(with(without, more), turned) == "");
+    for (const std::string& later : chunks_of("XML:com.adobe.xmp", other_xmp))
+      CHECK(files::difference(with(without, more + later), turned) == "");  // EXIF counts before XMP
+  }
+  const std::string named = raw_profile(std::string("Exif\0\0", 6) + exif);
+  CHECK(with(without, chunks_of("Raw profile type exif", named)[0]).width == 2);
+  for (const std::string& more : chunks_of("XML:com.adobe.xmp", xmp)) {
+    CAPTURE(more.substr(4, 4));
+    CHECK(files::difference(with(without, more), turned) == "");
+    for (const std::string& later : chunks_of("XML:com.adobe.xmp", other_xmp))
+      CHECK(with(without, more + later).width == 3);  // the last counts
+  }
+  // eXIf counts before both.
+  for (const std::string& more : chunks_of("Raw profile type exif", other_profile))
+    CHECK(files::difference(with(whole, more), turned) == "");
+  for (const std::string& more : chunks_of("XML:com.adobe.xmp", other_xmp))
+    CHECK(files::difference(with(whole, more), turned) == "");
+  // Damaged ones turn nothing, or what is left of them does.
+  for (std::string cut : chunks_of("Raw profile type exif", profile)) {
+    cut.erase(cut.size() - 12, 8);
+    CHECK_NOTHROW(with(without, cut));
+  }
+
+  const auto width = [&](const char* keyword, const std::string& text) {
+    return with(without, chunk("zTXt", keyword + std::string(2, '\0') + stored(text))).width;
+  };
+  CHECK(width("Raw profile type exif", raw_profile(exif).replace(20, 1, "x")) == 3);
+  CHECK(width("Raw profile type exif", "\nexif\n") == 3);
+  CHECK(width("XML:com.adobe.xmp", xmp + std::string(1 << 19, ' ')) == 2);
+  CHECK(width("XML:com.adobe.xmp", xmp + std::string(1 << 20, ' ')) == 3);  // more than is unpacked
+}
+
+}  // namespace orientation_test
+
 TEST_CASE("decode: EXIF that is broken turns nothing") {
   std::string file = fixture("orientation-6.png");
   const auto exif = file.find("eXIf");

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <stdlib.h>
+
 #include <cke/image/processor.hpp>
 #include <cstring>
 
@@ -58,6 +60,26 @@ image::processor read(const std::string& text, const char* model_type = "") {
 std::string error(const std::string& text, errc* code = nullptr) {
   return error_of([&] { read(text); }, code);
 }
+// A model's directory, which a test fills.
+class model_directory {
+ public:
+  model_directory() {
+    std::string name = (std::filesystem::temp_directory_path() / "cke-image-XXXXXX").string();
+    REQUIRE(mkdtemp(name.data()) != nullptr);
+    path = name;
+  }
+  ~model_directory() { std::filesystem::remove_all(path); }
+  model_directory(const model_directory&) = delete;
+  model_directory& operator=(const model_directory&) = delete;
+
+  void put(const char* name, std::string_view text) const { std::ofstream(path + '/' + name) << text; }
+  void put_model_type(std::string_view type) const {  // with a number that is not JSON, as Python writes it
+    put("config.json",
+        concat({R"( {"vision_config": {"model_type": "a tower's", "eps": NaN}, "model_type": ")", type, R"("})"}));
+  }
+
+  std::string path;
+};
 std::string refusal(const image::processor& p, u32 width, u32 height) {
   const image::picture plain{width, height, std::vector<u8>(u64{width} * height * 3, 7)};
   return error_of([&] { image::process(p, plain, "photo"); });
@@ -114,8 +136,6 @@ TEST_CASE("processor: videos of Qwen, which torchvision resizes") {
   CHECK(error_of([&] {
           image::load_video_processor(folder + "siglip");
         }).ends_with("video_processor_type: expected Qwen2VLVideoProcessor or Qwen3VLVideoProcessor, found null"));
-  // Older directories have one file for both.
-  CHECK(image::load_video_processor(folder + "qwen2_5_vl", "qwen2_5_vl").patch == 3);
 }
 
 TEST_CASE("processor: the tile that shows the whole image") {
@@ -149,6 +169,79 @@ TEST_CASE("processor: the class is in the file, with any ending, or follows from
         "CLIPImageProcessor");
   CHECK(code == errc::unsupported);
   CHECK(error("{}").starts_with("f.json: image_processor_type: expected the image processor of a family"));
+}
+
+TEST_CASE("processor: where a directory does not name the class, it is that of the model in config.json") {
+  const model_directory dir;
+  const auto has = [&]<class P>(std::string_view type, P) {
+    dir.put_model_type(type);
+    return std::holds_alternative<P>(image::load_processor(dir.path));
+  };
+  dir.put("preprocessor_config.json", R"({"image_mean": [0.5, 0.5, 0.5]})");
+  CHECK(has("siglip", image::siglip_processor{}));
+  CHECK(has("gemma3", image::gemma3_processor{}));
+  CHECK(has("gemma4", image::gemma4_processor{}));
+  for (const char* type : {"qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe"})
+    CHECK_MESSAGE(has(type, image::qwen2_vl_processor{}), type);
+  CHECK(has("idefics3", image::idefics3_processor{}));
+  CHECK(has("smolvlm", image::idefics3_processor{}));
+  CHECK(has("lfm2_vl", image::lfm2_vl_processor{}));
+  CHECK(has("pixtral", image::pixtral_processor{}));
+  CHECK(has("mistral3", image::pixtral_processor{}));
+
+  const auto refused = [&](const char* file) {
+    CHECK(error_of([&] { image::load_processor(dir.path); }) ==
+          concat({dir.path, "/", file,
+                  "image_processor_type: expected the image processor of a family that cke knows, found null"}));
+  };
+  for (const char* type : {"llava", "qwen2_5_vl_vision", ""}) {  // LLaVA's has a class of its own
+    dir.put_model_type(type);
+    refused("preprocessor_config.json: ");
+  }
+  dir.put("config.json", "[]");
+  refused("preprocessor_config.json: ");
+  std::filesystem::remove(dir.path + "/config.json");
+  refused("preprocessor_config.json: ");
+  // Of an object inside another too, and a class that is named counts before the model.
+  dir.put("processor_config.json", R"({"image_processor": {"patch_size": 3}})");
+  refused("processor_config.json: image_processor.");
+  dir.put_model_type("qwen3_vl");
+  CHECK(std::get<image::qwen2_vl_processor>(image::load_processor(dir.path)).patch == 3);
+  dir.put("processor_config.json", R"({"image_processor": {"image_processor_type": "SiglipImageProcessor"}})");
+  CHECK(has("qwen3_vl", image::siglip_processor{}));
+}
+
+TEST_CASE("processor: the class of videos too, and older directories have one file for images and videos") {
+  const model_directory dir;
+  const auto load = [&](std::string_view type) {
+    dir.put_model_type(type);
+    return image::load_video_processor(dir.path);
+  };
+  const auto refused = [&](const char* file) {
+    CHECK(error_of([&] { image::load_video_processor(dir.path); }) ==
+          concat({dir.path, "/", file,
+                  "video_processor_type: expected Qwen2VLVideoProcessor or Qwen3VLVideoProcessor, found null"}));
+  };
+  dir.put("preprocessor_config.json", R"({"image_processor_type": "Qwen2VLImageProcessorFast", "patch_size": 3})");
+  for (const char* type : {"qwen2_vl", "qwen2_5_vl"}) {
+    const image::qwen_video_processor p = load(type);
+    CHECK_MESSAGE((!p.counts_frames && p.patch == 3), type);
+  }
+  for (const char* type : {"qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe"}) {
+    const image::qwen_video_processor p = load(type);
+    CHECK_MESSAGE((p.counts_frames && p.patch == 3), type);
+  }
+  for (const char* type : {"gemma4", "qwen3_vl_vision", "qwen3_omni_moe"}) {
+    dir.put_model_type(type);
+    refused("preprocessor_config.json: ");
+  }
+  std::filesystem::remove(dir.path + "/config.json");
+  refused("preprocessor_config.json: ");
+  dir.put("video_preprocessor_config.json", R"({"patch_size": 5})");
+  refused("video_preprocessor_config.json: ");
+  CHECK(load("qwen3_vl").patch == 5);
+  dir.put("processor_config.json", R"({"video_processor": {"video_processor_type": "Qwen2VLVideoProcessor"}})");
+  CHECK_FALSE(load("qwen3_vl").counts_frames);
 }
 
 TEST_CASE("processor: keys that nothing reads, and values that do not fit, are refused by name") {

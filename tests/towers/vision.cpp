@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 // vision.cpp: Vision, which puts image files into prompts: transformers' ids and answers of a whole conversation.
 #include <doctest/doctest.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cke/hf.hpp>
 #include <cke/models/qwen3_vl.hpp>
 #include <cke/models/towers/qwen3_vl.hpp>
 #include <cke/text/jinja/chat_form.hpp>
 #include <cke/vision.hpp>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -103,6 +106,43 @@ TEST_CASE("vision: a video and an image behind it give transformers' ids") {
                        "clip: video: expected at most 768 frames, found 769", Error);
   // Without a place of its own it comes first, with an image behind it.
   CHECK(vision.prompt("see", {clip, clear}).ids.size() > vision.prompt("see", {clear}).ids.size() + 4);
+}
+
+TEST_CASE("vision: a video of one frame is another image than the frame") {
+  const std::string other = CKE_TEST_DATA "/vision/qwen2_5_vl";  // takes such videos
+  const image_reader reader(image::load_processor(other),
+                            {.merge = 2, .rows_of = [](patch_grid g) { return g.patches() / 4; }}, {},
+                            [&] { return image::load_video_processor(other); });
+  const std::string path = CKE_TEST_DATA "/images/videos/frame0.ppm";
+  const io::mapped_file file(path);
+  const frame_file frame{file.bytes(), path};
+  CHECK(reader.read_video({&frame, 1}, "clip", 1).key != reader.read(file.bytes(), path).key);
+}
+
+TEST_CASE("vision: where files do not name the classes of processors, they are those of the model") {
+  struct copied {
+    std::filesystem::path to = std::filesystem::temp_directory_path() / ("cke_vision_" + std::to_string(::getpid()));
+    copied() { std::filesystem::copy(folder, to); }
+    ~copied() { std::filesystem::remove_all(to); }
+  } const unnamed{};
+  for (const char* file : {"preprocessor_config.json", "processor_config.json", "video_preprocessor_config.json"}) {
+    auto all = nlohmann::json::parse(std::ifstream(unnamed.to / file));
+    auto& of = all.contains("image_processor") ? all["image_processor"] : all;
+    CHECK(of.erase("image_processor_type") + of.erase("video_processor_type") == 1);
+    std::ofstream(unnamed.to / file) << all;
+  }
+  const auto model = Model<tiny_decoder, F32>::load(hf(folder));
+  const auto named = Vision<tiny_tower, F32>::load(folder, model),
+             other = Vision<tiny_tower, F32>::load(unnamed.to.string(), model);
+  const auto check_same = [](const read_image& a, const read_image& b) {
+    REQUIRE(a.frames.size() == b.frames.size());
+    for (std::size_t i = 0; i < a.frames.size(); ++i) CHECK(std::ranges::equal(a.frames[i].rows, b.frames[i].rows));
+  };
+  check_same(named.read(picture("wide.png")), other.read(picture("wide.png")));
+  const std::string path = CKE_TEST_DATA "/images/videos/frame0.ppm";
+  const io::mapped_file still(path);
+  const std::vector<frame_file> clip(2, frame_file{still.bytes(), path});
+  check_same(named.read_video(clip, "clip", 1), other.read_video(clip, "clip", 1));
 }
 
 TEST_CASE("vision: frames of a video that is one run have times, and are other images at another rate") {

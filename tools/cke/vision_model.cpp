@@ -45,8 +45,7 @@ vision_model::vision_model(const model_args& args, const image::decode_limits& l
       throw Error(errc::usage, args.path, "--mmproj", "a .gguf MODEL: a directory has its tower", "no .gguf file");
     from = io::hf_vision(args.path, pooled ? io::tower_part::pooled : io::tower_part::features);
     processor = image::load_processor(args.path);
-    if (image::takes_videos(from.model_type))
-      videos = [dir = args.path, type = from.model_type] { return image::load_video_processor(dir, type); };
+    if (image::takes_videos(from.model_type)) videos = [dir = args.path] { return image::load_video_processor(dir); };
   }
   const unit u = make_tower_unit(from, args.numbers);
   tower_.emplace(library_of(u, made_for::this_command).door, from, args.threads);
@@ -122,8 +121,9 @@ void prompt_images::add(const model_args& args, const loaded_model& model, const
     markup = eyes_->markup();
   }
   const read_image image = eyes_->eyes().read(file, per_second);
+  shown_image shown = eyes_->show(image);  // nothing is added if it throws
   images.push_back(image.outline);
-  for (held_image& part : eyes_->show(image).parts) held.push_back(std::move(part));
+  for (held_image& part : shown.parts) held.push_back(std::move(part));
 }
 
 prompt_images show_images(const model_args& args, const loaded_model& model, const image_args& shown) {

@@ -4,8 +4,10 @@
 
 #include <png.h>
 
+#include <charconv>
 #include <csetjmp>
 #include <cstring>
+#include <vector>
 
 #include "color.hpp"
 #include "orientation.hpp"
@@ -16,7 +18,8 @@ namespace cke::image::detail {
 // jump would leave behind is owned by this object, outside of them.
 class png_source {
  public:
-  explicit png_source(bytes file) : file_(file) {}
+  // `texts`: chunks of text are read too.
+  explicit png_source(bytes file, bool texts = false) : file_(file), texts_(texts) {}
   png_source(const png_source&) = delete;
   ~png_source() { png_destroy_read_struct(&png_, &info_, nullptr); }
 
@@ -33,7 +36,7 @@ class png_source {
     png_set_chunk_malloc_max(png_, 1 << 20);
     static constexpr png_byte skipped[] =
         "bKGD\0cHRM\0eXIf\0gAMA\0hIST\0iCCP\0iTXt\0oFFs\0pCAL\0pHYs\0sBIT\0sCAL\0sPLT\0sRGB\0tEXt\0tIME\0zTXt";
-    png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, skipped, sizeof skipped / 5);
+    if (!texts_) png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, skipped, sizeof skipped / 5);
     png_read_info(png_, info_);
     if (png_get_bit_depth(png_, info_) == 16 && png_get_color_type(png_, info_) != PNG_COLOR_TYPE_GRAY)
       png_set_strip_16(png_);  // the high byte
@@ -72,6 +75,7 @@ class png_source {
   }
 
   bytes file_;
+  bool texts_;
   u64 at_ = 0;
   png_structp png_ = nullptr;
   png_infop info_ = nullptr;
@@ -128,18 +132,68 @@ struct png_pixels {
   }
 };
 
-// eXIf and the XMP in iTXt, which libpng is told to skip.
+// The text of a tEXt, zTXt or iTXt chunk, where its keyword may stand before it. libpng unpacks a compressed one out of
+// a PNG that has nothing else before its pixels: at most 1 MiB, and "" where there is more or it is damaged.
+inline std::string png_text(bytes chunk, std::string_view keyword) {
+  using namespace std::string_view_literals;
+  const bytes body = chunk.subspan(8, chunk.size() - 12);
+  const u64 flag = keyword.size();  // of iTXt: whether it is compressed
+  const bool packed = starts_with(chunk, "zTXt", 4) ||
+      (starts_with(chunk, "iTXt", 4) && flag < body.size() && byte_at(body, flag) != 0);
+  if (!packed) return std::string(reinterpret_cast<const char*>(body.data()), body.size());
+  constexpr auto one_gray_pixel = "\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\1\0\0\0\1\x08\0\0\0\0\x3a\x7e\x9b\x55"sv;
+  std::string file(one_gray_pixel);
+  file.append(reinterpret_cast<const char*>(chunk.data()), chunk.size()).append("\0\0\0\0IDAT"sv);
+  png_source source(std::as_bytes(std::span(file)), true);
+  png_textp text = nullptr;
+  int count = 0;
+  if (!source.start() || png_get_text(source.png(), source.info(), &text, &count) < 1) return {};
+  return std::string(text->text, text->text_length + text->itxt_length);
+}
+
+// EXIF as ImageMagick writes it: a line for a name, one for a size, and hexadecimal digits.
+inline u32 raw_profile_orientation(std::string_view text) {
+  for (int line = 0; line < 3; ++line) {
+    const std::size_t end = text.find('\n');
+    if (end == text.npos) return 0;
+    text.remove_prefix(end + 1);
+  }
+  std::string digits;
+  for (const char c : text)
+    if (c != '\n' && c != '\r' && c != ' ') digits += c;
+  std::vector<std::byte> exif(digits.size() / 2);
+  for (std::size_t i = 0; i < exif.size(); ++i) {
+    const char* const first = digits.data() + 2 * i;
+    u8 value = 0;
+    if (std::from_chars(first, first + 2, value, 16).ptr != first + 2) return 0;
+    exif[i] = std::byte{value};
+  }
+  return exif_orientation(exif);
+}
+
+// eXIf, and where there is none the raw profile; XMP. libpng is told to skip them, and so are all other texts here. Of
+// several the last counts.
 inline metadata png_metadata(bytes file) {
   using namespace std::string_view_literals;
+  constexpr auto profile_key = "Raw profile type exif\0"sv, xmp_key = "XML:com.adobe.xmp\0"sv;
   metadata found;
+  bool has_exif = false;
+  bytes profile, xmp;  // whole chunks
   for (u64 at = 8; fits(at, 12, file.size());) {
     const u64 size = big32(file, at);
     if (!fits(at + 8, size + 4, file.size())) break;
-    const bytes body = file.subspan(at + 8, size);
-    constexpr auto xmp = "XML:com.adobe.xmp\0\0"sv;  // the second NUL: not compressed
-    if (starts_with(file, "eXIf", at + 4)) found.exif = exif_orientation(body);
-    if (starts_with(file, "iTXt", at + 4) && starts_with(body, xmp)) found.xmp = xmp_orientation(body);
+    const bytes chunk = file.subspan(at, size + 12), body = chunk.subspan(8, size);
+    if (starts_with(chunk, "eXIf", 4)) found.exif = exif_orientation(body), has_exif = true;
+    if (starts_with(chunk, "tEXt", 4) || starts_with(chunk, "zTXt", 4) || starts_with(chunk, "iTXt", 4)) {
+      if (starts_with(body, profile_key)) profile = chunk;
+      if (starts_with(body, xmp_key)) xmp = chunk;
+    }
     at += size + 12;
+  }
+  if (!has_exif && !profile.empty()) found.exif = raw_profile_orientation(png_text(profile, profile_key));
+  if (found.exif == 0 && !xmp.empty()) {
+    const std::string text = png_text(xmp, xmp_key);
+    found.xmp = xmp_orientation(std::as_bytes(std::span(text)));
   }
   return found;
 }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <variant>
 
+#include "../core/json.hpp"
 #include "../io/mapped_file.hpp"
 #include "processors/gemma3.hpp"
 #include "processors/gemma4.hpp"
@@ -46,22 +47,29 @@ inline std::string_view plain_class(std::string_view name) {
   return name;
 }
 
-// The class where a file does not name it, as older ones do not.
-inline std::string_view class_of(std::string_view model_type) {
-  struct row {
-    std::string_view model, processor;
+// The processors of a model whose files do not name them: those of transformers' tables, by config.json's model_type.
+struct usual_classes {
+  std::string_view model, images, videos{};  // videos: empty where cke reads none
+};
+inline usual_classes classes_of(std::string_view model_type) {
+  constexpr usual_classes table[] = {
+      {"siglip", "SiglipImageProcessor"},
+      {"gemma3", "Gemma3ImageProcessor"},
+      {"gemma4", "Gemma4ImageProcessor"},
+      {"qwen2_vl", "Qwen2VLImageProcessor", "Qwen2VLVideoProcessor"},
+      {"qwen2_5_vl", "Qwen2VLImageProcessor", "Qwen2VLVideoProcessor"},
+      {"qwen3_vl", "Qwen2VLImageProcessor", "Qwen3VLVideoProcessor"},
+      {"qwen3_vl_moe", "Qwen2VLImageProcessor", "Qwen3VLVideoProcessor"},
+      {"qwen3_5", "Qwen2VLImageProcessor", "Qwen3VLVideoProcessor"},
+      {"qwen3_5_moe", "Qwen2VLImageProcessor", "Qwen3VLVideoProcessor"},
+      {"idefics3", "Idefics3ImageProcessor"},
+      {"smolvlm", "SmolVLMImageProcessor"},
+      {"lfm2_vl", "Lfm2VlImageProcessor"},
+      {"pixtral", "PixtralImageProcessor"},
+      {"mistral3", "PixtralImageProcessor"},
   };
-  constexpr row table[] = {
-      {"siglip", "SiglipImageProcessor"},    {"gemma3", "Gemma3ImageProcessor"},
-      {"qwen2_vl", "Qwen2VLImageProcessor"}, {"qwen2_5_vl", "Qwen2VLImageProcessor"},
-      {"qwen3_vl", "Qwen2VLImageProcessor"}, {"qwen3_vl_moe", "Qwen2VLImageProcessor"},
-      {"qwen3_5", "Qwen2VLImageProcessor"},  {"qwen3_5_moe", "Qwen2VLImageProcessor"},
-      {"gemma4", "Gemma4ImageProcessor"},    {"idefics3", "Idefics3ImageProcessor"},
-      {"smolvlm", "SmolVLMImageProcessor"},  {"lfm2_vl", "Lfm2VlImageProcessor"},
-      {"pixtral", "PixtralImageProcessor"},  {"mistral3", "PixtralImageProcessor"},
-  };
-  for (const row& r : table)
-    if (r.model == model_type) return r.processor;
+  for (const usual_classes& row : table)
+    if (row.model == model_type) return row;
   return {};
 }
 
@@ -78,13 +86,14 @@ template <std::size_t I = 0> std::optional<processor> processor_named(std::strin
 }  // namespace detail
 
 // The processor that an object describes: the text of a preprocessor_config.json, or `image_processor` of a
-// processor_config.json. A key that is absent has transformers' default. Throws Error, which names file and key:
-// unsupported for a processor or a key that cke does not know, malformed for a value of the wrong kind.
+// processor_config.json. A key that is absent has transformers' default; the class that of model_type, config.json's.
+// Throws Error, which names file and key: unsupported for a processor or a key that cke does not know, malformed for a
+// value of the wrong kind.
 inline processor read_processor(const nlohmann::json& object, const std::string& file, const std::string& path = {},
                                 std::string_view model_type = {}) {
   detail::config_reader in({object, file, path});
   const auto type = in.at("image_processor_type");
-  const std::string_view name = type.null() ? detail::class_of(model_type) : detail::plain_class(type.text());
+  const std::string_view name = type.null() ? detail::classes_of(model_type).images : detail::plain_class(type.text());
   auto p = detail::processor_named(name);
   if (!p) type.unsupported("the image processor of a family that cke knows");
   std::visit([&](auto& known) { detail::read(known, in); }, *p);
@@ -108,18 +117,32 @@ struct processor_files {
     return std::filesystem::exists(file, ignored);
   }
   bool nests(const char* key) const { return all.is_object() && all.contains(key); }
+  static std::string_view text_of(const io::mapped_file& file) {
+    return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+  }
   static nlohmann::json content(const std::string& file) {
     const io::mapped_file mapped(file);
-    return parse_config({reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size()}, file);
+    return parse_config(text_of(mapped), file);
   }
 };
+
+// The model_type of a directory's config.json, which need not be JSON: Python writes NaN. Empty: there is none.
+inline std::string model_type_in(const std::string& directory) {
+  const std::string file = directory + "/config.json";
+  if (!processor_files::there(file)) return {};
+  const io::mapped_file mapped(file);
+  const std::string_view text = processor_files::text_of(mapped);
+  return std::string(json{text.substr(json::space(text, 0))}["model_type"].text());
+}
 
 }  // namespace detail
 
 // The processor of a Hugging Face directory. As in transformers, `image_processor` in processor_config.json counts
-// before preprocessor_config.json. Pixtral's patches are those of processor_config.json, if it is there.
-inline processor load_processor(const std::string& directory, std::string_view model_type = {}) {
+// before preprocessor_config.json, and where neither names the class, it is that of config.json's model_type. Pixtral's
+// patches are those of processor_config.json, if it is there.
+inline processor load_processor(const std::string& directory) {
   const detail::processor_files files(directory, "preprocessor_config.json");
+  const std::string model_type = detail::model_type_in(directory);
   processor p = files.nests("image_processor")
       ? read_processor(files.all["image_processor"], files.outer, "image_processor", model_type)
       : read_processor(files.content(files.inner), files.inner, {}, model_type);
@@ -134,16 +157,17 @@ inline processor load_processor(const std::string& directory, std::string_view m
 
 // The same for videos, of the Qwen families: `video_processor` in processor_config.json counts before
 // video_preprocessor_config.json, and that before preprocessor_config.json, which alone older directories have.
-inline qwen_video_processor load_video_processor(const std::string& directory, std::string_view model_type = {}) {
+inline qwen_video_processor load_video_processor(const std::string& directory) {
   detail::processor_files files(directory, "video_preprocessor_config.json");
   const bool nested = files.nests("video_processor");
   if (!nested && !files.there(files.inner)) files.inner = directory + "/preprocessor_config.json";
   const nlohmann::json object = nested ? files.all["video_processor"] : files.content(files.inner);
   detail::config_reader in({object, nested ? files.outer : files.inner, nested ? "video_processor" : ""});
   const auto type = in.at("video_processor_type");
-  const bool third = type.is("Qwen3VLVideoProcessor") || (type.null() && model_type.starts_with("qwen3"));
-  type.require(third || type.is("Qwen2VLVideoProcessor") || (type.null() && model_type.starts_with("qwen2")),
-               "Qwen2VLVideoProcessor or Qwen3VLVideoProcessor");
+  const std::string model_type = detail::model_type_in(directory);
+  const std::string_view name = type.null() ? detail::classes_of(model_type).videos : std::string_view(type.text());
+  const bool third = name == "Qwen3VLVideoProcessor";
+  type.require(third || name == "Qwen2VLVideoProcessor", "Qwen2VLVideoProcessor or Qwen3VLVideoProcessor");
   qwen_video_processor p = third ? qwen_video_processor::of_qwen3() : qwen_video_processor{};
   detail::read(p, in);
   in.done();

@@ -123,6 +123,27 @@ TEST_CASE("CKE_MARCH names the machine to compile for: an entry of its own, and 
   CHECK(compiler.calls() == 2);
 }
 
+#if defined(__x86_64__)
+TEST_CASE("CKE_MARCH may not name a machine whose code this one cannot run") {
+  const scratch dir;
+  const fake_compiler compiler(dir);
+  const fs::path other = dir / "other c++";
+  write(other,
+        "#!/bin/sh\n"
+        "case \" $* \" in *' -dM '*) echo '#define __FMA4__ 1'; exit ;; esac\n"  // no cpu of today has it
+        "exec '" +
+            (dir / "fake c++").string() + "' \"$@\"\n");
+  fs::permissions(other, fs::perms::owner_all);
+  setting use = compiler.use();
+  use.variables[0].second = other;
+  CHECK(run_cke({"build", compiler.model}, use).status == 0);  // native is what the compiler takes this machine for
+  use.variables.emplace_back("CKE_MARCH", "bdver4");
+  CHECK_MISUSED(run_cke({"build", compiler.model}, use),
+                "CKE_MARCH: expected a machine whose code this cpu can run, found bdver4, whose code may use fma4");
+  CHECK(compiler.calls() == 1);
+}
+#endif
+
 TEST_CASE("two processes that want the same model compile it once") {
   const scratch dir;
   const fake_compiler compiler(dir);

@@ -2,6 +2,7 @@
 """ranks.py: cke on several ranks: one rank's answer, the planned exchanges, a named error for a lost or other rank."""
 
 import argparse
+import hashlib
 import json
 import os
 import re
@@ -70,6 +71,30 @@ class Ranks:
             ids += more // of_embedding
         assert ids == 20, f"{ids} rows of the embedding were sent for 20 ids"
 
+    def profile(self, folder: Path) -> None:
+        """Ranks run with the profile of one process, but for its chunk, on which they would have to agree."""
+        own = self.words(self.model, "-n", "8", "--temp", "0", "--verbose")
+        plain = self.run(self.mpirun + ["-n", "2"] + own)
+        assert plain.returncode == 0, plain.stderr
+        entry = Path(re.search(r"^cke: compile .*, (/.*)/model\.so$", plain.stderr, re.MULTILINE)[1])
+        cache = folder / "cache"
+        (cache / "profiles").mkdir(parents=True)
+        cache.chmod(0o700)
+        shutil.copytree(entry, cache / entry.name)
+        unit = self.run([self.cke, "build", str(self.model), "--print-unit"]).stdout
+        program = hashlib.sha256(unit.encode()).hexdigest()[:16]
+        names = re.findall(r"^model name.*?: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+        cpu = names[0] if names else "unknown"
+        key = hashlib.sha256(f"{program}\n{cpu}\n1".encode()).hexdigest()[:16]
+        profile = cache / "profiles" / f"{key}.yaml"
+        profile.write_text(f'version: 1\nprogram: "{program}"\ndevice:\n  cpu: "{cpu}"\n  threads: 1\n'
+                           "kernelHints:\n  unitsPerClaim: 2\n  chunk: 64\n")
+        both = self.run(self.mpirun + ["-n", "2"] + own, {"CKE_CACHE": str(cache)})
+        one = self.run(self.mpirun + ["-n", "1"] + own + [":", "-n", "1", "env", f"CKE_CACHE={cache}"] + own)
+        for count, found in ((2, both), (1, one)):
+            assert found.returncode == 0 and found.stdout == plain.stdout, found.stderr
+            assert found.stderr.count(f"  {profile}\n") == count, found.stderr
+
     def refused(self, ranks: list[list[str]], expected: str) -> None:
         """One rank each: an error that has the expected words, and no answer."""
         words = list(self.mpirun)
@@ -116,6 +141,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for count in (2, 3):
             r.counts(args.probe, Path(folder), count)
+        r.profile(Path(folder))
         other = Path(folder) / "other"
         shutil.copytree(model, other)
         file = next(other.glob("*.safetensors"))

@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: MIT
 """The folder that `cke build MODEL --standalone DIR` makes: it answers as the command does in a Debian root that has
 libc6 and nothing else, and refuses what it cannot use by name. standalone.py CKE MODEL"""
+import os
+import platform
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -21,6 +24,14 @@ def check(what: str, right: bool, found: object = "") -> None:
 
 def said(*command: object, **options) -> subprocess.CompletedProcess:
     return subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=120, **options)
+
+
+def parts_of(program: bytes) -> tuple[int, bytes, list[str]]:
+    """Where the unit's object begins, the object, and the features that its code may use."""
+    assert program[-40:-32] == b"CKE-UNIT"
+    object_bytes, text_bytes, features_bytes = struct.unpack("<3Q", program[-32:-8])
+    begin = len(program) - 40 - features_bytes - text_bytes - object_bytes
+    return begin, program[begin:begin + object_bytes], program[-40 - features_bytes:-40].decode().split()
 
 
 def refused(what: str, done: subprocess.CompletedProcess, *words: str) -> None:
@@ -61,8 +72,28 @@ def main(cke: str, model: str) -> int:
             print("a lesser cpu: not asked, because there is no qemu-x86_64")
 
         whole = program.read_bytes()
+        begin, unit, features = parts_of(whole)
+        if platform.machine() == "x86_64":
+            check("features", {"sse3", "popcnt", "cx16"} <= set(features), features)
+            # The same unit by a compiler that says that its code may use what no cpu of today has.
+            compiler, copy, other = Path(name) / "c++", Path(name) / "unit.so", Path(name) / "other"
+            copy.write_bytes(unit)
+            compiler.write_text(f"""#!/bin/sh
+case " $* " in
+  *' --version '*) echo other 1 ;;
+  *' -dM '*) printf '#define __SSE3__ 1\\n#define __FMA4__ 1\\n' ;;
+  *) while [ "$2" != -o ]; do shift; done; cp '{copy}' "$3" ;;
+esac
+""")
+            compiler.chmod(0o755)
+            env = {k: v for k, v in os.environ.items() if k != "CKE_MARCH"} | {"CKE_CXX": str(compiler), "CKE_CACHE": f"{name}/cache"}
+            made = said(cke, "build", model, "--standalone", other, env=env)
+            check("another compiler", made.returncode == 0 and parts_of((other / stem).read_bytes())[1:] == (unit, ["sse3", "fma4"]), made)
+            refused("a cpu that lacks what the unit needs", said(other / stem, "run", *words), f"{other / stem}: unit: ", "with fma4, ")
+            check("without the unit", said(other / stem, "tokenize", "-p", "the sea").returncode == 0)
+
         damaged = bytearray(whole)
-        damaged[-4000] ^= 1  # in the unit
+        damaged[begin + len(unit) // 2] ^= 1
         program.unlink()
         program.write_bytes(damaged)
         program.chmod(0o755)

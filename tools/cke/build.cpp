@@ -39,7 +39,7 @@ void write_readme(const std::string& path, const std::string& program, const wri
      << "  ./" << program << " chat\n"
      << "  ./" << program << " serve\n"
      << "  ./" << program << " --help\n\n"
-     << "It needs Linux, glibc and a cpu with the same features, and says so where one is missing. " << program
+     << "It needs Linux, glibc and a cpu with the same features, and names those that are missing. " << program
      << ".cke has\nthe weights and the vocabulary, and stays beside it.\n";
   if (!to.flush()) throw Error(errc::file, path, {}, "a file that can be written", std::strerror(errno));
 }
@@ -50,7 +50,7 @@ void build_standalone(const build_args& args) {
   const std::string at = folder.partial() + '/';
   const written_bundle made =
       write_bundle({.model = args.model, .output = at + program + ".cke"}, made_for::standalone);
-  write_standalone(at + program, made.of, made.compiled.path);
+  write_standalone(at + program, made.of, made.compiled.path, unit_compiler().features());
   write_readme(at + "README", program, made);
   folder.commit();
   put(folder.name() + ": " + made.name + " for " + made.isa + ", " +

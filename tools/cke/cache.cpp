@@ -111,6 +111,7 @@ cached_library library_of(const unit& u, made_for whom) {
   const bool alone = whom == made_for::standalone;
   if (ready_unit ready = alone ? ready_unit{} : ready_unit_of(u); ready.door) return {ready.door, ready.path, 0};
   const unit_compiler here;
+  here.check_machine();
   std::vector<compile_command> commands;  // the quickest first
   if (whom == made_for::this_command && here.has_part()) {
     if (!u.mixes_formats) commands.push_back(here.command_for(u, whom));

@@ -15,7 +15,7 @@ std::string model_hints::origin(hint_source from) const {
   return concat({name(from), from == hint_source::profile ? " " : "", from == hint_source::profile ? profile : ""});
 }
 
-std::string program_of(const unit& u) { return sha256_of(u.text).substr(0, 16); }
+std::string program_of(const unit& u) { return sha256_of(text_of_model(u)).substr(0, 16); }
 
 hint_profile::target target_here(const std::string& program, u32 threads) {
   return {program, cpu_name(), threads ? threads : default_threads()};

@@ -24,7 +24,7 @@ struct model_hints {
 // `packed`: those of a bundle. Throws what reading a profile throws.
 model_hints hints_of(const model_args& args, const unit& u, const hints& packed = {});
 
-// What a unit computes, as profiles call it.
+// What a unit computes, as profiles call it: the same on one rank and on several.
 std::string program_of(const unit& u);
 // On this machine, with so many threads; 0: as many as there are.
 hint_profile::target target_here(const std::string& program, u32 threads);

@@ -218,6 +218,8 @@ loaded_model load_checkpoint(const model_args& args, needs what, u32 logit_rows,
   loaded_model m;
   m.program = program_of(u);
   m.hints = read_hints(args, u, {}, stage);
+  // Ranks feed alike, and their machines may have different profiles: what all have is the command line.
+  if (claim && args.profile.empty()) m.hints.chunk = args.hinted.chunk ? args.hinted.chunk : default_hints.chunk;
   m.door = compiled_of(u, stage).door;
   const stopwatch packing;
   progress bar("loading");

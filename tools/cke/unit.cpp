@@ -74,7 +74,15 @@ constexpr door_text door_texts[] = {
     {door_kind::bare, "cke/export_bare.hpp", "CKE_EXPORT_BARE", ""},
     {door_kind::ranked, "cke/export_ranks.hpp", "CKE_EXPORT_RANKS", ""},
 };
-const door_text& text_of(door_kind door) { return *std::ranges::find(door_texts, door, &door_text::door); }
+// The text of a unit with another door, which may be its own.
+std::string text_behind(door_kind kind, const unit& u, const unit_options& options) {
+  const door_text& door = *std::ranges::find(door_texts, kind, &door_text::door);
+  std::string text = "// Written by cke: a model's type, as numbers.\n" + include(door.header) + u.card + u.declared;
+  text += std::string(door.macro) + "(model, " + u.policy;
+  if (kind != door_kind::trainer) text += ", cke::dtype::" + std::string(info(u.kv).name);
+  if (kind == door_kind::bare) text += ", " + literal(options.context) + ", cke::isa::" + options.isa;
+  return text + std::string(door.rest) + ");\n";
+}
 
 template <class Family> unit unit_of(const checkpoint& from, const unit_options& options) {
   rope_factors factors;
@@ -92,7 +100,6 @@ template <class Family> unit unit_of(const checkpoint& from, const unit_options&
   u.kv = kv_of(options.kv, stored);
   u.max_position = config.rope.max_position;
   u.door = options.door;
-  const door_text& door = text_of(u.door);
   u.card = include(card_of<Family>), u.policy = stored.policy;
   if (config.rope.factors)
     u.declared += "inline constexpr cke::rope_factors factors{\n    " +
@@ -100,11 +107,7 @@ template <class Family> unit unit_of(const checkpoint& from, const unit_options&
         literal_list(factors.shorts, factors.short_count) + ",\n    " + literal(factors.long_count) + ", " +
         literal(factors.short_count) + "};\n";
   u.declared += "using model = " + u.type + ";\n" + stored.declared;
-  u.text = "// Written by cke: a model's type, as numbers.\n" + include(door.header) + u.card + u.declared;
-  u.text += std::string(door.macro) + "(model, " + stored.policy;
-  if (u.door != door_kind::trainer) u.text += ", cke::dtype::" + std::string(info(u.kv).name);
-  if (u.door == door_kind::bare) u.text += ", " + literal(options.context) + ", cke::isa::" + options.isa;
-  u.text += std::string(door.rest) + ");\n";
+  u.text = text_behind(u.door, u, options);
   return u;
 }
 
@@ -161,6 +164,7 @@ std::vector<known_family> known_families() {
   return all;
 }
 unit make_unit(const checkpoint& from, const unit_options& options) { return family_of(from).unit_of(from, options); }
+std::string text_of_model(const unit& u) { return text_behind(door_kind::model, u, {}); }
 model_facts facts_of(const checkpoint& from) { return family_of(from).facts_of(from); }
 void check_written(const checkpoint& from, const checkpoint& written) { family_of(from).check_written(from, written); }
 

@@ -43,6 +43,8 @@ struct unit {
 // Throws Error: unsupported for a family, format or feature that cke lacks, config_range, tensor_missing or
 // tensor_shape if the matrices contradict the config, usage.
 unit make_unit(const checkpoint& from, const unit_options& options);
+// The text of the same unit with the door of a model.
+std::string text_of_model(const unit& u);
 
 // A family by its names in files (Hugging Face's model_type, GGUF's architecture), and its presets in C++.
 struct known_family {

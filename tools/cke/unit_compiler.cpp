@@ -17,6 +17,7 @@
 #ifdef CKE_COMPILED_PART
 #include "compiled_part.hpp"
 #endif
+#include "feature_names.hpp"
 #include "own_file.hpp"
 #include "text_file.hpp"
 
@@ -127,6 +128,26 @@ process_result unit_compiler::compiler_says(std::initializer_list<std::string> w
   return run_process(command);
 }
 
+process_result unit_compiler::predefined() const {
+  return compiler_says({"-std=c++20", "-march=" + march_, "-dM", "-E", "-x", "c++", "/dev/null"});
+}
+
+std::string unit_compiler::features() const {
+  const process_result macros = predefined();
+  if (macros.status)
+    throw Error(errc::compile, {}, "compiler " + compiler_[0], "the macros that it predefines",
+                "exit status " + std::to_string(macros.status) + complaint(macros.output));
+  return features_of_code(macros.output);
+}
+void unit_compiler::check_machine() const {
+  if (march_ == "native") return;
+  const process_result macros = predefined();
+  if (macros.status) return;  // compiling a unit says what is wrong
+  if (const std::string missing = lacking(features_of_code(macros.output), features_of_cpu()); !missing.empty())
+    throw Error(errc::usage, {}, "CKE_MARCH", "a machine whose code this cpu can run",
+                march_ + ", whose code may use " + missing);
+}
+
 compile_command unit_compiler::command_for(const unit& u, made_for whom) const {
   compile_command r;
   r.words = compiler_;
@@ -157,8 +178,7 @@ bool unit_compiler::has_part() const {
 }
 bool unit_compiler::has_part_of_target() const {
 #ifdef CKE_COMPILED_PART
-  const process_result macros =
-      compiler_says({"-std=c++20", "-march=" + march_, "-dM", "-E", "-x", "c++", "/dev/null"});
+  const process_result macros = predefined();
   return macros.status == 0 && sha256_of(macros.output) == CKE_COMPILED_TARGET;
 #else
   return false;

@@ -28,6 +28,11 @@ class unit_compiler {
   unit_compiler();
   compile_command command_for(const unit& u, made_for whom) const;
 
+  // The features that units' code may use: see feature_names.hpp. Throws Error{compile}.
+  std::string features() const;
+  // Throws Error{usage} where CKE_MARCH names a machine whose code this one cannot run.
+  void check_machine() const;
+
   // Whether the compiled part was made from these headers and with this name of the machine.
   bool has_part() const;
   // And whether that name and that compiler mean the same here as where it was made: all that the compiler predefines.
@@ -35,6 +40,7 @@ class unit_compiler {
 
  private:
   process_result compiler_says(std::initializer_list<std::string> words) const;
+  process_result predefined() const;  // the macros of its code
 
   std::vector<std::string> compiler_;
   std::string march_;

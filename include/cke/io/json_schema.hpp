@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <vector>
 
 #include "../text/grammar/json_rules.hpp"
 #include "../text/grammar/number_range.hpp"
@@ -28,12 +29,13 @@ class json_schema_rules : json_schema_reader {
   std::string item(const json& schema, const std::string& path) { return item(schema, path, schema); }
   std::string item(const json& schema, const std::string& path, const json& root) {
     root_ = &root;
-    const auto references = references_;
+    const std::size_t named = named_.size();
     const json_rules::state rules = rules_.now();
     try {
       return value(schema, path, 0);
     } catch (...) {  // of a schema that is refused nothing stays: the caller may go on without it
-      references_ = references, rules_.back_to(rules);
+      for (; named_.size() > named; named_.pop_back()) references_.erase(named_.back());
+      rules_.back_to(rules);
       throw;
     }
   }
@@ -82,6 +84,7 @@ class json_schema_rules : json_schema_reader {
   std::string reference(const json& ref, const std::string& path, u32 depth) {
     const json& to = target(ref, path);
     const auto [entry, fresh] = references_.try_emplace(&to);
+    if (fresh) named_.push_back(&to);
     if (!fresh) return entry->second;
     const std::string name = entry->second = "d" + std::to_string(references_.size());
     rules_.define(name, value(to, ref.get<std::string>(), depth + 1));
@@ -288,6 +291,7 @@ class json_schema_rules : json_schema_reader {
 
   json_rules rules_;
   std::map<const json*, std::string> references_;
+  std::vector<const json*> named_;  // these, the latest last
 };
 
 // Returns the grammar of one schema's documents.

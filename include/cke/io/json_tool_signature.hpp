@@ -67,10 +67,6 @@ inline u8 kinds_of_schema(const nlohmann::ordered_json& schema, const nlohmann::
     for (const auto& one : *list) common = static_cast<u8>(common & of_schema(one));
   return common ? common : any;
 }
-inline u8 kinds_of_schema(const nlohmann::ordered_json& schema, const nlohmann::ordered_json& root) {
-  u32 steps = 0;
-  return kinds_of_schema(schema, root, steps);
-}
 
 // Reads OpenAI's description of a function: `name`, and optionally `parameters`.
 inline tool_signature read_tool_signature(const nlohmann::ordered_json& function) {

@@ -98,13 +98,17 @@ inline std::string document_rule(const json& body, json_schema_rules& rules) {
   } catch (const Error& e) { throw bad_request(e.what(), "response_format", "invalid_value"); }
 }
 
+// `param`: the field that the grammar comes from, for messages.
+inline void want(wanted_grammar& w, std::string text, const char* param) {
+  w.of = parsed(text, param), w.text = std::make_shared<const std::string>(std::move(text));
+}
+
 }  // namespace detail
 
 // The constraint of a checked body of /v1/completions.
 inline wanted_grammar completion_constraint(const json& body) {
   wanted_grammar w;
-  if (const json* g = detail::given(body, "grammar"))
-    w.text = g->get<std::string>(), w.of = detail::parsed(w.text, "grammar");
+  if (const json* g = detail::given(body, "grammar")) detail::want(w, g->get<std::string>(), "grammar");
   return w;
 }
 
@@ -136,11 +140,7 @@ inline wanted_grammar chat_constraint(const json& body, const answer_form& form,
   if (forced || (may_call && form.calls && !w.of && (!document.empty() || strict || single))) {
     const std::string calls = call_rules(*form.calls, functions, single, rules);
     const bool only_calls = forced || document.empty();
-    w.text = calls + "root ::= " +
-        (forced           ? "calls"
-             : only_calls ? "unmarked"
-                          : "calls | " + document) +
-        '\n' + rules.rules();
+    const std::string root = forced ? "calls" : only_calls ? "unmarked" : "calls | " + document;
     w.marks = form.call_marks;
     if (!forced && only_calls) {
       w.place.mark = form.open_mark;
@@ -152,14 +152,13 @@ inline wanted_grammar chat_constraint(const json& body, const answer_form& form,
         refuse("tools",
                "strict only with tool_choice required: the model's calls do not begin with a token of their own");
     }
-    w.of = parsed(w.text, "tools");
+    want(w, calls + "root ::= " + root + '\n' + rules.rules(), "tools");
   } else if (strict && may_call) {
     refuse(
         "tools",
         w.of ? "strict not beside a grammar" : "strict: the model's template teaches no form of calls that is known");
   } else if (!document.empty()) {
-    w.text = "root ::= " + document + '\n' + rules.rules();
-    w.of = parsed(w.text, "response_format");
+    want(w, "root ::= " + document + '\n' + rules.rules(), "response_format");
   }
   if (!w.of || w.place.mark != no_token) return w;
   if (in_thought && form.end_think == no_token)

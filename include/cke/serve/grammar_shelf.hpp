@@ -23,7 +23,7 @@ class grammar_shelf {
  private:
   static constexpr std::size_t most = 16;
   struct entry {
-    std::string text;
+    std::shared_ptr<const std::string> text;
     std::vector<u32> marks;
     std::shared_ptr<token_grammar> of;
   };
@@ -31,7 +31,7 @@ class grammar_shelf {
   // Entries are in order of use, the most recent last.
   std::shared_ptr<token_grammar> known(const wanted_grammar& w) {
     const auto at =
-        std::ranges::find_if(entries_, [&](const entry& e) { return e.text == w.text && e.marks == w.marks; });
+        std::ranges::find_if(entries_, [&](const entry& e) { return *e.text == *w.text && e.marks == w.marks; });
     entry e{w.text, w.marks, nullptr};
     if (at != entries_.end()) e = std::move(*at), entries_.erase(at);
     else if (entries_.size() == most) entries_.erase(entries_.begin());

@@ -23,8 +23,8 @@ using clock = std::chrono::steady_clock;
 
 // The form of an answer.
 struct wanted_grammar {
-  std::string text{};                   // GBNF
-  std::shared_ptr<const grammar> of{};  // the same, parsed; null: any text
+  std::shared_ptr<const std::string> text{};  // GBNF, once for all answers of a request
+  std::shared_ptr<const grammar> of{};        // the same, parsed; null: any text
   grammar_place place{};
   std::vector<u32> marks{};  // special tokens that count as text in it, sorted
 };

@@ -25,13 +25,13 @@ inline std::string text_rules(std::string_view tag) {
 }
 
 // The value of a parameter: texts as they are, other kinds as JSON. A limit that a grammar cannot express is refused if
-// `strict`, and ignored otherwise.
+// `strict`, and ignored otherwise. `steps`: those of kinds_of_schema().
 inline std::string tagged_value(const call_tags& tags, const json& schema, const json& root, const std::string& path,
-                                bool strict, json_schema_rules& rules) {
+                                bool strict, json_schema_rules& rules, u32& steps) {
   const auto refuse = [&](std::string_view expected, std::string_view found) {
     throw Error(errc::unsupported, {}, path, expected, found);
   };
-  const u8 kinds = kinds_of_schema(schema, root);
+  const u8 kinds = kinds_of_schema(schema, root, steps);
   if (!(kinds & json_kinds::text)) {
     try {
       return rules.item(schema, path, root);
@@ -82,9 +82,10 @@ inline std::string tagged_call_rule(const call_tags& tags, const json& function,
     return gbnf::literal(before) + ' ' + gbnf::literal(text) + ' ' + gbnf::literal(after) + gap;
   };
   std::string call = between(tags.name, name, tags.behind_name);
+  u32 steps = 0;  // of all parameters together, as read_tool_signature() counts them
   const auto add = [&](const std::string& key, const json& of, bool needed) {
     const std::string value =
-        tagged_value(tags, of, *schema, path + ".parameters." + key, given_or(function, "strict", false), rules);
+        tagged_value(tags, of, *schema, path + ".parameters." + key, given_or(function, "strict", false), rules, steps);
     const std::string tagged = between(tags.key, key, tags.behind_key) + ' ' + gbnf::literal(tags.value) + ' ' + value +
         line + gbnf::literal(tags.behind_value) + gap;
     call += needed ? ' ' + tagged : " (" + tagged + ")?";

@@ -5,6 +5,7 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -29,33 +30,44 @@ class grammar_automaton {
     start_ = closure(std::move(begin));
   }
   // The automaton of the texts that may follow `s`; drops the states before it.
-  grammar_automaton(const grammar_automaton& other, state s) : grammar_(other.grammar_), rests_(other.rests_) {
+  grammar_automaton(const grammar_automaton& other, state s) : grammar_automaton(other, std::span<state>(&s, 1)) {}
+  // The same for several states, at least one, which get their new numbers; the first of them is the start.
+  grammar_automaton(const grammar_automaton& other, std::span<state> kept)
+      : grammar_(other.grammar_), rests_(other.rests_) {
     add_state({});
-    std::vector<u32> tops;
-    for (const u32 top : other.states_[s].tops) tops.push_back(copy_frames(other, top));
-    std::ranges::sort(tops);
-    start_ = add_state(std::move(tops));
+    std::vector<u32> copies(other.frames_.size(), unknown);  // by frame of the other
+    copies[whole] = whole;
+    for (state& s : kept) {
+      std::vector<u32> tops;
+      for (const u32 top : other.states_[s]->tops) tops.push_back(copy_frames(other, top, copies));
+      std::ranges::sort(tops);
+      s = add_state(std::move(tops));
+    }
+    start_ = kept.front();
   }
 
   state start() const { return start_; }
   state next(state s, u8 byte) {
-    const state known = states_[s].next[byte];
+    const state known = states_[s]->next[byte];
     return known != unknown ? known : find_next(s, byte);
   }
   // Whether the bytes so far are a whole text.
-  bool accepts(state s) const { return !states_[s].tops.empty() && states_[s].tops[0] == whole; }
+  bool accepts(state s) const { return !states_[s]->tops.empty() && states_[s]->tops[0] == whole; }
   // Whether they are a whole text that no other text starts with.
-  bool complete(state s) const { return states_[s].tops.size() == 1 && accepts(s); }
+  bool complete(state s) const { return states_[s]->tops.size() == 1 && accepts(s); }
   // The fewest bytes that complete the text, and the first of them. Of several shortest completions, the first in byte
   // order counts.
-  u32 to_end(state s) const { return states_[s].to_end; }
-  u8 to_end_by(state s) const { return states_[s].by; }
+  u32 to_end(state s) const { return states_[s]->to_end; }
+  u8 to_end_by(state s) const { return states_[s]->by; }
   std::size_t bytes() const { return bytes_; }
-  u64 work() const { return work_; }  // symbols visited so far
+  u64 work() const { return work_; }  // symbols visited so far, and what states cost beside them
 
  private:
   static constexpr state unknown = ~u32{0};
   static constexpr u32 whole = 0;  // id of the empty stack
+  // What a frame takes in the containers below; what a state takes in them beside its own size, and, as work, to make.
+  static constexpr std::size_t frame_bytes = 64, state_bytes = 128;
+  static constexpr u64 state_work = 64;
 
   struct place {
     u32 at, below;
@@ -74,21 +86,22 @@ class grammar_automaton {
 
   u32 intern(u32 at, u32 below) {
     const auto [entry, fresh] = frame_ids_.try_emplace(u64{at} << 32 | below, static_cast<u32>(frames_.size()));
-    if (fresh) frames_.push_back({at, below, longer((*rests_)[at], frames_[below].to_end)}), bytes_ += 48;
+    if (fresh) frames_.push_back({at, below, longer((*rests_)[at], frames_[below].to_end)}), bytes_ += frame_bytes;
     return entry->second;
   }
-  u32 copy_frames(const grammar_automaton& other, u32 top) {
-    std::vector<u32> ats;
-    for (; top != whole; top = other.frames_[top].below) ats.push_back(other.frames_[top].at);
-    u32 copy = whole;
-    for (; !ats.empty(); ats.pop_back()) copy = intern(ats.back(), copy);
+  // Stacks share the frames below, so that `copies` has many of them already.
+  u32 copy_frames(const grammar_automaton& other, u32 top, std::vector<u32>& copies) {
+    std::vector<u32> way;
+    for (; copies[top] == unknown; top = other.frames_[top].below) way.push_back(top);
+    u32 copy = copies[top];
+    for (; !way.empty(); way.pop_back()) copy = copies[way.back()] = intern(other.frames_[way.back()].at, copy);
     return copy;
   }
   state add_state(std::vector<u32> tops) {
     const auto [entry, fresh] = state_ids_.try_emplace(tops, static_cast<u32>(states_.size()));
     if (fresh) {
-      bytes_ += sizeof(known_state) + 2 * tops.size() * sizeof(u32) + 64;
-      known_state& s = states_.emplace_back();
+      bytes_ += sizeof(known_state) + 2 * tops.size() * sizeof(u32) + state_bytes, work_ += state_work;
+      known_state& s = *states_.emplace_back(std::make_unique<known_state>());
       s.tops = std::move(tops), s.next.fill(unknown);
       for (const u32 top : s.tops) {
         const auto [at, below, bytes] = frames_[top];
@@ -101,15 +114,15 @@ class grammar_automaton {
 
   state find_next(state s, u8 byte) {
     std::vector<place> read;
-    work_ += states_[s].tops.size();
-    for (const u32 top : states_[s].tops) {
+    work_ += states_[s]->tops.size();
+    for (const u32 top : states_[s]->tops) {
       if (top == whole) continue;
       const auto [at, below, bytes] = frames_[top];
       const grammar_symbol& symbol = grammar_->symbols[at];
       if (symbol.first <= byte && byte <= symbol.last) read.push_back({at + 1, below});
     }
     const state found = closure(std::move(read));
-    return states_[s].next[byte] = found;
+    return states_[s]->next[byte] = found;
   }
   // Expands and pops rules until every stack is before a byte. Throws Error{unsupported} if there are too many stacks.
   state closure(std::vector<place> work) {
@@ -145,7 +158,7 @@ class grammar_automaton {
   std::shared_ptr<const std::vector<u32>> rests_;  // by symbol: the fewest bytes to the end of its production
   std::vector<frame> frames_{{0, 0, 0}};           // [0]: no frame
   std::unordered_map<u64, u32> frame_ids_;
-  std::vector<known_state> states_;  // [0]: dead
+  std::vector<std::unique_ptr<known_state>> states_;  // [0]: dead; a vector of kilobytes would be twice as large
   std::map<std::vector<u32>, state> state_ids_;
   state start_ = dead;
   std::size_t bytes_ = 0;

@@ -47,7 +47,7 @@ class grammar_filter final : public token_filter {
     if (now_ == part::free) return id != place_.mark || whole_->in_time(whole_->start(), left);
     if (now_ == part::thought) return thought_in_time(id == place_.end_think ? left + 1 : left);
     if (now_ == part::beginning && id == place_.think) return thought_in_time(left);
-    return of_->in_time(of_->next(state_, tokens_.piece(id)), left);
+    return of_->in_time(state_, tokens_.piece(id), left);
   }
   std::span<const float> only_in_time(std::span<const float> logits, u32 left) override {
     if (now_ == part::free) return without(logits, {&place_.mark, 1});
@@ -78,11 +78,17 @@ class grammar_filter final : public token_filter {
   static constexpr float never = -std::numeric_limits<float>::infinity();
 
   void read(std::string_view bytes) {
-    state_ = of_->next(state_, bytes);
+    for (const char c : bytes) {
+      state_ = of_->next(state_, {&c, 1});
+      if (of_->full()) go_on_alone();
+    }
     if (place_.mark != no_token && !place_.once && of_->complete(state_)) now_ = part::free;
-    if (!of_->full()) return;
-    of_ = std::make_shared<token_grammar>(*of_, state_);
-    state_ = of_->start();
+  }
+  // Leaves the full caches to other answers.
+  void go_on_alone() {
+    token_grammar::state here = state_;
+    of_ = std::make_shared<token_grammar>(*of_, std::span(&here, 1));
+    state_ = here;
   }
   bool is_end(u32 id) const { return std::ranges::find(ends_, id) != ends_.end(); }
   // Needs a token to end the thought, and then the text.

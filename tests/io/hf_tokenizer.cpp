@@ -182,17 +182,18 @@ TEST_CASE("hf tokenizer: tokenizer_config.json") {
   const auto with = [](const char* config) { return parse_hf_tokenizer(small().dump(), config); };
   CHECK(with(R"({"bos_token": "<s>"})").bos == 3);
   CHECK_FALSE(with(R"({"bos_token": "<s>"})").add_bos);
-  CHECK(with(R"({"bos_token": {"content": "<s>"}, "add_bos_token": true})").add_bos);
-  CHECK_FALSE(with(R"({"bos_token": null, "add_bos_token": true})").add_bos);
-  CHECK(with(R"({"eos_token": "<s>", "add_eos_token": true})").add_eos);
+  CHECK(with(R"({"bos_token": {"content": "<s>"}})").bos == 3);
+  CHECK(with(R"({"eos_token": "<s>"})").eos == 3);
   document j = small();
   j["post_processor"] = document::parse(R"({"type": "TemplateProcessing", "pair": [],
     "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
     "special_tokens": {"<s>": {"id": "<s>", "ids": [3], "tokens": ["<s>"]}}})");
   CHECK(parse_hf_tokenizer(j.dump()).add_bos);
   CHECK(parse_hf_tokenizer(j.dump()).bos == 3);
-  CHECK_FALSE(parse_hf_tokenizer(j.dump(), R"({"add_bos_token": false})").add_bos);
-  // A key says nothing of the other side, where the post-processor may add another token than eos.
+  // As in transformers 5, the post-processor alone says what is added, which may be another token than eos.
+  CHECK(parse_hf_tokenizer(j.dump(), R"({"add_bos_token": false})").add_bos);
+  CHECK_FALSE(with(R"({"bos_token": "<s>", "add_bos_token": true})").add_bos);
+  CHECK_FALSE(with(R"({"eos_token": "<s>", "add_eos_token": true})").add_eos);
   document ends = small();
   for (const char* name : {"<e>", "<m>"}) {
     document token = ends["added_tokens"][0];
@@ -205,10 +206,9 @@ TEST_CASE("hf tokenizer: tokenizer_config.json") {
   const auto ids_with = [&](const char* config) {
     return tokenizer(parse_hf_tokenizer(ends.dump(), config)).encode("ab", {.add_special = true});
   };
-  CHECK(ids_with(R"({"add_bos_token": false, "eos_token": "<m>"})") == std::vector<u32>{2, 4});
-  CHECK(ids_with(R"({"add_bos_token": true, "bos_token": "<s>", "eos_token": "<m>"})") == std::vector<u32>{3, 2, 4});
-  CHECK(ids_with(R"({"add_eos_token": false, "eos_token": "<m>"})") == std::vector<u32>{2});
-  CHECK(ids_with(R"({"add_eos_token": true, "eos_token": "<m>"})") == std::vector<u32>{2, 5});
+  CHECK(ids_with(R"({"eos_token": "<m>"})") == std::vector<u32>{2, 4});
+  CHECK(ids_with(R"({"add_eos_token": false, "eos_token": "<m>"})") == std::vector<u32>{2, 4});
+  CHECK(ids_with(R"({"add_bos_token": true, "bos_token": "<s>", "eos_token": "<m>"})") == std::vector<u32>{2, 4});
   const vocabulary other = parse_hf_tokenizer(j.dump(), R"({"bos_token": "ab"})");
   CHECK(other.bos == 2);
   CHECK(other.before == std::vector<u32>{3});

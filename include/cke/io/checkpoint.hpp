@@ -3,8 +3,8 @@
 #pragma once
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
@@ -85,12 +85,11 @@ class gguf_config {
     if (key.find_first_of("\"\\") != key.npos || !json{text_}[key].s.empty()) return;
     text_ += concat({text_.size() > 1 ? "," : "", "\"", key, "\":", value});
   }
-  // 7 digits turn a float back into 1e-06, not 9.99999997e-07.
+  // 7 digits turn a float back into 1e-06, not 9.99999997e-07. The text is printf's, but in every locale with a point.
   static std::string number(double x, int digits = 17) {
     if (!std::isfinite(x)) return "\"\"";
     char text[40];
-    std::snprintf(text, sizeof text, "%.*g", digits, x);
-    return text;
+    return std::string(text, std::to_chars(text, std::end(text), x, std::chars_format::general, digits).ptr);
   }
 
   void value(const gguf_value& v, std::string_view key) {

@@ -95,8 +95,7 @@ class hf_tokenizer_reader {
   }
 
   void read_config(const json_node& config, const hf_model& model) {
-    const json_node add_bos = config["add_bos_token"], add_eos = config["add_eos_token"];
-    const auto& keys = config.object();
+    config.object();  // must be one
     std::vector<u32> none;
     const auto read = [&](const char* key, u32& id, bool& added, std::vector<u32>& around) {
       const json_node node = config[key];
@@ -110,9 +109,7 @@ class hf_tokenizer_reader {
     read("bos_token", out_.bos, out_.add_bos, out_.before);
     read("eos_token", out_.eos, out_.add_eos, out_.after);
     read("pad_token", out_.pad, no_pad, none);
-    // Each key overrides what the post-processor adds on its own side, and says nothing of the other.
-    if (keys.contains("add_bos_token")) out_.before.clear(), out_.add_bos = add_bos.flag(false) && out_.bos != no_token;
-    if (keys.contains("add_eos_token")) out_.after.clear(), out_.add_eos = add_eos.flag(false) && out_.eos != no_token;
+    // As in transformers 5, add_bos_token and add_eos_token do not count: the post-processor says what is added.
     const json_node chat = config["chat_template"];
     if (chat.raw().is_array()) {
       for (const json_node& item : chat.array()) {

@@ -4,13 +4,20 @@
 
 #include <array>
 #include <atomic>
-#include <cstdio>
+#include <charconv>
 #include <string>
 #include <string_view>
 
+#include "../core/concat.hpp"
 #include "../core/types.hpp"
 
 namespace cke::serve {
+
+// A value with at most so many digits, as printf's %g has it, but in every locale with a point.
+inline std::string metric_text(double x, int digits) {
+  char text[40];
+  return std::string(text, std::to_chars(text, text + sizeof text, x, std::chars_format::general, digits).ptr);
+}
 
 // Seconds, in buckets that suit both a token and an hour-long queue.
 class histogram {
@@ -23,19 +30,13 @@ class histogram {
   }
   void write(std::string& out, const std::string& name) const {
     u64 sum = 0;
-    char line[160];
     for (std::size_t i = 0; i <= bounds.size(); ++i) {
       sum += counts_[i].load(std::memory_order_relaxed);
-      char le[32] = "+Inf";
-      if (i < bounds.size()) std::snprintf(le, sizeof le, "%g", bounds[i]);
-      std::snprintf(line, sizeof line, "%s_bucket{le=\"%s\"} %llu\n", name.c_str(), le,
-                    static_cast<unsigned long long>(sum));
-      out += line;
+      const std::string most = i < bounds.size() ? metric_text(bounds[i], 6) : "+Inf";
+      out += concat({name, "_bucket{le=\"", most, "\"} ", sum, "\n"});
     }
-    std::snprintf(line, sizeof line, "%s_sum %.9g\n%s_count %llu\n", name.c_str(),
-                  static_cast<double>(nanoseconds_.load(std::memory_order_relaxed)) * 1e-9, name.c_str(),
-                  static_cast<unsigned long long>(sum));
-    out += line;
+    const double seconds = static_cast<double>(nanoseconds_.load(std::memory_order_relaxed)) * 1e-9;
+    out += concat({name, "_sum ", metric_text(seconds, 9), "\n", name, "_count ", sum, "\n"});
   }
 
  private:
@@ -77,12 +78,9 @@ struct metrics {
         {"connections", "gauge", "Open connections.", of(connections)},
     };
     std::string out;
-    char line[256];
-    for (const auto& r : rows) {
-      std::snprintf(line, sizeof line, "# HELP cke_%s %s\n# TYPE cke_%s %s\ncke_%s %.15g\n", r.name, r.help, r.name,
-                    r.type, r.name, r.value);
-      out += line;
-    }
+    for (const auto& r : rows)
+      out += concat({"# HELP cke_", r.name, " ", r.help, "\n# TYPE cke_", r.name, " ", r.type, "\ncke_", r.name, " ",
+                     metric_text(r.value, 15), "\n"});
     const struct {
       const char *name, *help;
       const histogram& of;

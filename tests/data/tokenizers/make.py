@@ -141,7 +141,9 @@ def gpt2():
              AddedToken("Ελλάς", normalized=True), AddedToken("  ", normalized=False)]
     t = byte_level(580, pre_tokenizers.ByteLevel(add_prefix_space=True), normalizers.Sequence([normalizers.NFC()]),
                    special=["<|endoftext|>"], added=added)
-    return t, {"bos_token": "<|endoftext|>", "eos_token": "<|endoftext|>", "add_bos_token": True}
+    t.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=False), processors.TemplateProcessing(
+        single="<|endoftext|> $A", pair="<|endoftext|> $A <|endoftext|> $B", special_tokens=[("<|endoftext|>", 0)])])
+    return t, {"bos_token": "<|endoftext|>", "eos_token": "<|endoftext|>", "add_bos_token": False}
 
 
 def smollm():
@@ -206,9 +208,11 @@ def llama_json(sp, legacy):
     else:
         t.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first", split=False)
     t.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
-    t.post_processor = processors.TemplateProcessing(single="<s> $A", pair="<s> $A <s> $B", special_tokens=[("<s>", 1)])
+    after = " </s>" if legacy else ""
+    t.post_processor = processors.TemplateProcessing(
+        single=f"<s> $A{after}", pair=f"<s> $A{after} <s> $B{after}", special_tokens=[("<s>", 1), ("</s>", 2)][:1 + legacy])
     t.add_special_tokens([AddedToken(s, normalized=False, special=True) for s in ("<unk>", "<s>", "</s>")])
-    return t, {"bos_token": "<s>", "eos_token": "</s>", "add_bos_token": True, "add_eos_token": legacy}
+    return t, {"bos_token": "<s>", "eos_token": "</s>", "add_bos_token": True, "add_eos_token": False}
 
 
 def gemma(sp):
@@ -237,15 +241,8 @@ def write_cases(path, cases):
 
 
 def with_config(t, config):
-    """As transformers does: add_bos_token or add_eos_token in tokenizer_config.json replace the post-processor."""
-    t = Tokenizer.from_str(t.to_str())
-    if "add_bos_token" in config or "add_eos_token" in config:
-        bos = config["bos_token"] if config.get("add_bos_token") else None
-        eos = config["eos_token"] if config.get("add_eos_token") else None
-        single = " ".join(filter(None, [bos, "$A", eos]))
-        t.post_processor = processors.TemplateProcessing(
-            single=single, special_tokens=[(s, t.token_to_id(s)) for s in {bos, eos} - {None}])
-    return t
+    """As transformers 5 does: beside a tokenizer.json, add_bos_token and add_eos_token of a config do not count."""
+    return Tokenizer.from_str(t.to_str())
 
 
 def reference(t, flags, string):

@@ -41,6 +41,8 @@ TEST_CASE("limits: work") {
               "steps");
   check_error("{{ (" + range + "|list) * 1000000000 }}", "steps");
   check_error("{{ [1]|batch(1000000000, 1)|list }}", "steps");
+  for (const char* use : {"{{ s|list|length }}", "{{ s|first }}", "{{ s|reverse }}", "{% for c in s %}{% endfor %}"})
+    check_error("{% set s = 'a' * 6000000 %}" + std::string(use), "steps");  // each character is an item
   check_error("{{ 3 ** 1000000 }}", "64 bits");
   CHECK(error_of("{{ range(100001) }}").find("100000 numbers") != std::string::npos);
 }

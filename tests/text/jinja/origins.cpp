@@ -70,6 +70,19 @@ TEST_CASE("names_of: a thought goes by both of its names") {
         R"([{"thinking": "r", "role": "assistant", "reasoning": "r", "reasoning_content": "r"}, {"role": "user"}])");
 }
 
+TEST_CASE("names_of: keys of a message without a value are left out, as in transformers") {
+  const jinja::value m = read_json_value(
+      R"([{"role": "assistant", "content": null, "thinking": null, "reasoning": "r", "tool_calls": [null]}])", "m");
+  const jinja::dict names = jinja::names_of({.messages = m}, nullptr);
+  const auto rendered = [&](const char* source) {
+    return std::string(jinja::chat_template(source).render(names, {}).view());
+  };
+  CHECK(rendered("<{{ messages[0].content }}>{{ messages[0].content is defined }}") == "<>False");
+  CHECK(rendered("{{ messages|tojson }}") ==
+        R"([{"thinking": "r", "role": "assistant", "reasoning": "r", "tool_calls": [null], )"
+        R"("reasoning_content": "r"}])");
+}
+
 TEST_CASE("chat_form: messages, tools and variables that imitate a template's tokens give none") {
   vocabulary v;
   for (u32 b = 0; b < 256; ++b) {

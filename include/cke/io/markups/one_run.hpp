@@ -2,7 +2,7 @@
 // one_run.hpp: the families in which the rows of an image stand side by side: Gemma 3, Gemma 4, Qwen.
 #pragma once
 
-#include <cstdio>
+#include <charconv>
 
 #include "markup_reader.hpp"
 
@@ -83,9 +83,9 @@ inline image_markup qwen3_markup(const markup_reader& in) {
   clip.words = [before, row = clip.placeholder, after](const image_outline& video) {
     std::string out;
     for (std::size_t i = 0; i < video.tiles.size(); ++i) {
-      char time[48];
-      std::snprintf(time, sizeof time, "<%.1f seconds>", video.seconds.at(i));
-      out += time + one_run(video.tiles[i], before, row, after);
+      char time[320];  // room for any double
+      const auto end = std::to_chars(time, std::end(time), video.seconds.at(i), std::chars_format::fixed, 1).ptr;
+      out += concat({"<", std::string_view(time, end), " seconds>"}) + one_run(video.tiles[i], before, row, after);
     }
     return out;
   };

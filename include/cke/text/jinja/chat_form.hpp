@@ -18,13 +18,14 @@ class chat_form {
       : tokens_(std::move(tokens)),
         template_(source_of(tokens_.vocabulary(), file), file),
         with_tools_(tokens_.vocabulary().tool_template, file),
-        encoder_(tokens_, all_text(tokens_.vocabulary())) {}
+        encoder_(tokens_, all_text(tokens_.vocabulary())),
+        contents_(contents_taken()) {}
 
   // Returns the prompt. Throws what jinja::names_of and jinja::chat_template::render throw.
   std::vector<chat_segment> render(const jinja::conversation& c) const {
     const bool own = c.tools.is_none() || tokens_.vocabulary().tool_template.empty();
     const jinja::chat_template& form = own ? template_ : with_tools_;
-    return segments_of(form.render(jinja::names_of(c, &tokens_.vocabulary()), local_time()));
+    return segments_of(form.render(jinja::names_of(c, &tokens_.vocabulary(), contents_), local_time()));
   }
   std::vector<u32> encode(std::span<const chat_segment> prompt) const { return encoder_.encode(prompt); }
 
@@ -64,11 +65,27 @@ class chat_form {
     return v.chat_template;
   }
 
+  // Templates of some models that see images (Idefics 3, SmolVLM) look for parts of type "text" alone, and would leave
+  // out a content that is a string. Whether this is such a one, a message to it shows.
+  jinja::contents contents_taken() const {
+    const std::string_view words = "cke-probe";
+    const jinja::conversation one{.messages = {jinja::form::list, jinja::values{jinja::message("user", words)}}};
+    const auto shown = [&](jinja::contents as) {
+      try {
+        const jinja::text out = template_.render(jinja::names_of(one, &tokens_.vocabulary(), as), local_time());
+        return out.view().find(words) != std::string_view::npos;
+      } catch (const Error&) { return false; }  // the template refuses it
+    };
+    const bool parts_alone = !shown(jinja::contents::any) && shown(jinja::contents::parts);
+    return parts_alone ? jinja::contents::parts : jinja::contents::any;
+  }
+
   static std::string all_text(const vocabulary& v) { return v.chat_template + '\n' + v.tool_template; }
 
   tokenizer tokens_;
   jinja::chat_template template_, with_tools_;
   chat_encoder encoder_;
+  jinja::contents contents_;
 };
 
 }  // namespace cke::text

@@ -8,6 +8,9 @@
 CKE_COMPILED_ONCE
 namespace cke::text::jinja {
 
+// What a template takes for the content of a message: a string or a list of parts, or such lists alone.
+enum class contents : u8 { any, parts };
+
 namespace detail {
 
 inline void put(dict& d, std::string_view key, value v) {
@@ -15,23 +18,38 @@ inline void put(dict& d, std::string_view key, value v) {
   insert(d, author_text(key), std::move(v), cost);
 }
 
+// A part of a content: a text with its words, or the place of an image or a video.
+inline value part(std::string_view type, value words = {}) {
+  dict p;
+  put(p, "type", text(type, origin::data));
+  if (type == "text") put(p, "text", std::move(words));
+  return value::dict_ptr(std::make_shared<const dict>(std::move(p)));
+}
+
 // One message. Its role is chosen by the program, not by a user, so a template that spells a control token around it
 // ('<|' + role + '|>') may do so, if the role is one of these.
-inline value message_of(const value& message, std::size_t index) {
+inline value message_of(const value& message, std::size_t index, contents taken) {
   const dict* from = message.as_dict();
   if (!from) throw Error(errc::malformed, {}, concat({"message ", index}), "an object", type_name(message));
   auto out = std::make_shared<dict>(*from);
+  // As in transformers: many templates would write the word None, and nothing for a key that is not there.
+  std::erase_if(out->entries, [](const auto& entry) { return entry.second.is_none(); });
   static constexpr std::string_view roles[] = {"system", "developer", "user",  "assistant",
                                                "tool",   "function",  "model", "observation"};
-  for (auto& [key, v] : out->entries)
+  for (auto& [key, v] : out->entries) {
     if (key.view() == "role" && v.is_string() && std::ranges::find(roles, v.view()) != std::end(roles))
       v = author_text(v.view());
+    if (key.view() == "content" && v.is_string() && taken == contents::parts) {
+      v = value(form::list, values{part("text", v)});
+      out->depth = std::max(out->depth, nested(v.depth()));
+    }
+  }
   // Names in use for a thought; transformers passes it on under the first two.
   const value* thought = nullptr;
   for (const char* name : {"reasoning_content", "thinking", "reasoning"})
     if (const value* v = from->find(name); v && !v->is_none() && !thought) thought = v;
   if (thought) {
-    if (!from->find("thinking")) out->entries.insert(out->entries.begin(), {author_text("thinking"), *thought});
+    if (!out->find("thinking")) out->entries.insert(out->entries.begin(), {author_text("thinking"), *thought});
     put(*out, "reasoning_content", *thought);
   }
   return value::dict_ptr(std::move(out));
@@ -58,15 +76,9 @@ inline value message(std::string_view role, std::string_view content) {
 // Makes a message that begins with parts of these types, "image" or "video", of which the template writes the places.
 inline value message(std::string_view role, std::string_view content, std::span<const std::string_view> types) {
   if (types.empty()) return message(role, content);
-  const auto part = [](std::string_view type, std::string_view words) {
-    dict p;
-    detail::put(p, "type", text(type, origin::data));
-    if (type == "text") detail::put(p, "text", text(words, origin::data));
-    return value::dict_ptr(std::make_shared<const dict>(std::move(p)));
-  };
   values parts;
-  for (const std::string_view type : types) parts.push_back(part(type, {}));
-  parts.push_back(part("text", content));
+  for (const std::string_view type : types) parts.push_back(detail::part(type));
+  parts.push_back(detail::part("text", text(content, origin::data)));
   dict m;
   detail::put(m, "role", text(role, origin::data));
   detail::put(m, "content", {form::list, parts});
@@ -78,12 +90,13 @@ inline value message(std::string_view role, std::string_view content, u64 images
 
 // `v`, if not null, supplies bos_token and the like, which may spell control tokens. Throws Error{malformed} unless
 // messages are a list of objects.
-inline dict names_of(const conversation& c, const vocabulary* v) {
+inline dict names_of(const conversation& c, const vocabulary* v, contents taken = contents::any) {
   dict names;
   if (!c.messages.is_sequence(form::list))
     throw Error(errc::malformed, {}, "messages", "a list", type_name(c.messages));
   values messages;
-  for (const value& m : c.messages.as_sequence()->items) messages.push_back(detail::message_of(m, messages.size()));
+  for (const value& m : c.messages.as_sequence()->items)
+    messages.push_back(detail::message_of(m, messages.size(), taken));
   if (v) {
     const std::pair<const char*, u32> tokens[] = {
         {"bos_token", v->bos}, {"eos_token", v->eos}, {"pad_token", v->pad}, {"unk_token", v->unknown}};

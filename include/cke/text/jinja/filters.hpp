@@ -229,11 +229,12 @@ inline value round(interpreter&, const value& v, arguments& args) {
   if (!v.is_number()) raise({"a number expected for round, found '", type_name(v), "'"});
   if (digits < -300 || digits > 300) raise({"a precision of 300 digits at most expected"}, errc::unsupported);
   if (how.view() == "common" && v.is_integral() && digits >= 0) return v.as_int();
-  if (how.view() == "common" && digits >= 0) {  // correctly rounded, as printf is
-    char buffer[700];
-    std::snprintf(buffer, sizeof buffer, "%.*f", static_cast<int>(digits), v.as_real());
+  if (how.view() == "common" && digits >= 0) {  // correctly rounded, as to_chars is
     double x = v.as_real();
-    std::from_chars(buffer, buffer + std::char_traits<char>::length(buffer), x);
+    char buffer[700];
+    const auto end =
+        std::to_chars(buffer, buffer + sizeof buffer, x, std::chars_format::fixed, static_cast<int>(digits)).ptr;
+    std::from_chars(buffer, end, x);
     return x;
   }
   const double scale = std::pow(10.0, static_cast<double>(digits));

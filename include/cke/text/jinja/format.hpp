@@ -2,7 +2,7 @@
 // format.hpp: Python's "%s" % x and "{}".format(x) for text and numbers.
 #pragma once
 
-#include <cstdio>
+#include <charconv>
 
 #include "python.hpp"
 
@@ -54,15 +54,17 @@ inline std::string number_text(const value& v, const format_spec& spec) {
       digits = float_text(x);
     } else {
       if (spec.precision > 100) raise({"a precision of at most 100 expected"}, errc::unsupported);
-      const char conversion = spec.type == '%' ? 'f' : spec.type == 0 ? 'g' : spec.type;
-      const char pattern[] = {'%', '.', '*', conversion, 0};
+      // As printf, but in every locale with a point.
+      const std::chars_format notation = one_of(spec.type, "fF%") ? std::chars_format::fixed
+          : one_of(spec.type, "eE")                               ? std::chars_format::scientific
+                                                                  : std::chars_format::general;
+      const int asked = spec.precision < 0 ? 6 : static_cast<int>(spec.precision);
+      const int precision = notation == std::chars_format::general ? std::max(asked, 1) : asked;
       char buffer[512];
-      const int precision = spec.precision < 0 ? 6 : static_cast<int>(spec.precision);
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-      std::snprintf(buffer, sizeof buffer, pattern, precision, x);
-#pragma GCC diagnostic pop
-      digits = buffer;
+      digits.assign(buffer, std::to_chars(buffer, buffer + sizeof buffer, x, notation, precision).ptr);
+      if (one_of(spec.type, "FEG"))
+        for (char& c : digits)
+          if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 32);
     }
     if (spec.type == '%') digits += '%';
   }

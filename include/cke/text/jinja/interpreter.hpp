@@ -206,7 +206,10 @@ inline values interpreter::items_of(const value& v) {
   values out;
   if (v.is_string()) {
     const text& s = v.as_text();
-    cost_.make(4 * s.size());
+    const std::size_t count = code_points(s.view());
+    cost_.make(s.size());
+    cost_.spend(count);  // each is a string of its own, as a part of a split is
+    out.reserve(count);
     for (std::size_t at = 0; at < s.size();) {
       const u32 size = code_point_at(s.view(), at).size;
       out.push_back(s.substr(at, size));

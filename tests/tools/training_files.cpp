@@ -263,4 +263,28 @@ TEST_CASE("grad and train: a batch that nests deeper than a stack allows is refu
   CHECK_FALSE(fs::exists(dir / "x"));
 }
 
+TEST_CASE("train: an error after some steps does not take them along") {
+  const scratch dir;
+  const std::string data = ids_in(dir);
+  const result r = command::run_cke(train_words(qwen2, data, dir / "out", {"--steps", "5", "--log", "/dev/full"}));
+  CHECK_REFUSED(r, "/dev/full: expected a file that can be written");
+  CHECK_MESSAGE(r.err.find("what was learned until then is in " + (dir / "out.step-1").string()) != r.err.npos,
+                show(r));
+  CHECK_FALSE(fs::exists(dir / "out"));
+  train_to(dir / "out.step-1", data, dir / "goes-on", {"--resume", "--steps", "3"});
+  train_to(qwen2, data, dir / "whole", {"--steps", "3"});
+  CHECK(same_content(dir / "goes-on/model.safetensors", dir / "whole/model.safetensors"));
+}
+
+TEST_CASE("train: of the texts beside a config only those of the model go along") {
+  const scratch dir;
+  const fs::path copy = dir.copy(qwen2);
+  write(copy / "book.txt", "Once");
+  write(copy / "log.json", "{}");
+  train_to(copy, ids_in(dir), dir / "out", {"--steps", "1"});
+  CHECK(fs::exists(dir / "out/config.json"));
+  CHECK_FALSE(fs::exists(dir / "out/book.txt"));
+  CHECK_FALSE(fs::exists(dir / "out/log.json"));
+}
+
 }  // namespace training_files_test

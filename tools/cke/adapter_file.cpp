@@ -126,7 +126,7 @@ std::string adapter_config(const std::string& base, u32 rank, float alpha, const
                                 {"inference_mode", true},
                                 {"init_lora_weights", true},
                                 {"target_modules", targets}}
-             .dump(2) +
+             .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
       '\n';
 }
 

@@ -79,7 +79,7 @@ void dump_writer::commit(json_object facts) {
                                {"type", v.type},
                                {"file", v.file}});
   }
-  const std::string text = index.dump(1) + '\n';
+  const std::string text = index.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
   new_file file(folder_.partial() + '/' + index_file, text.size());
   file.write(std::as_bytes(std::span(text)));
   file.commit();

@@ -12,7 +12,10 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
 
 #include <cke/kernels/formats/convert.hpp>
 #include <cke/runtime/f8_matrix.hpp>
@@ -28,10 +31,26 @@ std::string without_slash(std::string path) {
   return path;
 }
 
+// Not every text beside a config is the model's: it may be what the model is trained on.
 bool goes_along(const fs::path& file) {
-  const std::string name = file.filename(), type = file.extension();
-  if (name.ends_with(".safetensors.index.json")) return false;
-  return type == ".json" || type == ".txt" || type == ".jinja" || type == ".model";
+  static constexpr std::string_view names[] = {"config.json",
+                                               "generation_config.json",
+                                               "tokenizer.json",
+                                               "tokenizer_config.json",
+                                               "special_tokens_map.json",
+                                               "added_tokens.json",
+                                               "vocab.json",
+                                               "vocab.txt",
+                                               "merges.txt",
+                                               "chat_template.json",
+                                               "processor_config.json",
+                                               "preprocessor_config.json",
+                                               "modules.json",
+                                               "video_preprocessor_config.json",
+                                               "sentence_bert_config.json",
+                                               "config_sentence_transformers.json"};
+  const std::string type = file.extension();
+  return type == ".jinja" || type == ".model" || std::ranges::find(names, file.filename().string()) != std::end(names);
 }
 }  // namespace
 
@@ -53,9 +72,16 @@ new_folder::~new_folder() {
   if (!partial_.empty()) fs::remove_all(partial_, gone);
 }
 void new_folder::commit() {
-  if (::renameat2(AT_FDCWD, partial_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) != 0)
-    throw Error(errc::file, path_, {}, "a name that is free", std::strerror(errno));
-  partial_.clear();
+  const std::string done = std::exchange(partial_, {});  // it stays even if its name is taken by now
+  if (::renameat2(AT_FDCWD, done.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) == 0) return;
+  int why = errno;
+  struct stat st{};
+  if (why == EINVAL && ::lstat(path_.c_str(), &st) != 0) {  // a file system without a rename that does not replace
+    if (::rename(done.c_str(), path_.c_str()) == 0) return;
+    why = errno;
+  }
+  throw Error(errc::file, path_, {}, "a name that is free",
+              concat({std::strerror(why == EINVAL ? EEXIST : why), "; what should have it is ", done}));
 }
 
 void copy_small_files(const std::string& from_path, const std::string& to_path) {

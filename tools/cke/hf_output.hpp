@@ -24,6 +24,7 @@ class new_folder {
 
   const std::string& partial() const { return partial_; }
   const std::string& name() const { return path_; }
+  // Throws Error{file}, which says where the folder is, if the name was taken meanwhile.
   void commit();
 
  private:

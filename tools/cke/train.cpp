@@ -105,6 +105,18 @@ void refuse_taken_steps(const std::string& output, u64 taken, const train_args& 
   }
 }
 
+// The error that ends a run, after the steps that it took have been saved; it says where.
+Error with_steps_kept(const Error& why, const opened_trainer& t, const std::string& model, const std::string& output,
+                      u64 next_batch) {
+  const std::string path = concat({output, ".step-", t.model->facts().steps});
+  try {
+    save_run(t, model, path, next_batch);
+  } catch (const Error&) { return why; }
+  const std::string kept = concat({"; what was learned until then is in ", path});
+  return why.found.empty() ? Error(why.code, why.file, why.subject, why.expected + kept)
+                           : Error(why.code, why.file, why.subject, why.expected, why.found + kept);
+}
+
 double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 }  // namespace
@@ -154,11 +166,11 @@ void train(const train_args& args) {
                                        : args.schedule == "linear" ? train::decay::linear
                                                                    : train::decay::cosine,
                                    args.lr, args.min_lr, args.warmup, args.steps};
-  if (t.model->facts().steps >= args.steps)
-    throw Error(errc::usage, {}, "--steps",
-                "more than the " + std::to_string(t.model->facts().steps) + " that were taken",
+  const u64 taken = t.model->facts().steps;
+  if (taken >= args.steps)
+    throw Error(errc::usage, {}, "--steps", "more than the " + std::to_string(taken) + " that were taken",
                 std::to_string(args.steps));
-  refuse_taken_steps(output, t.model->facts().steps, args);
+  refuse_taken_steps(output, taken, args);
   const interrupt_guard ctrl_c;
   // Operations for an id: forth, and back to inputs and to weights that are not frozen.
   const double operations = (rank ? 4.0 : 6.0) * static_cast<double>(t.model->facts().products);
@@ -175,34 +187,40 @@ void train(const train_args& args) {
     return std::string(text);
   };
   std::optional<double> unseen;
-  for (u64 step = t.model->facts().steps + 1; step <= args.steps && !interrupt_guard::flag(); ++step) {
-    const double start = seconds();
-    double loss = 0;
-    for (u32 k = 0; k < args.accumulate; ++k, ++next) {
-      const batch b = source.at(next);
-      loss += t.model->add_gradients(b.examples(), 1.0 / args.accumulate) / args.accumulate;
-      for (const auto& list : b.ids) ids += list.size();
+  u64 after = next;  // the batch after the last step that was taken
+  try {
+    for (u64 step = taken + 1; step <= args.steps && !interrupt_guard::flag(); ++step) {
+      const double start = seconds();
+      double loss = 0;
+      for (u32 k = 0; k < args.accumulate; ++k, ++next) {
+        const batch b = source.at(next);
+        loss += t.model->add_gradients(b.examples(), 1.0 / args.accumulate) / args.accumulate;
+        for (const auto& list : b.ids) ids += list.size();
+      }
+      const double lr = rates.at(step);
+      const double norm =
+          t.model->step({static_cast<float>(lr), args.beta1, args.beta2, args.eps, args.weight_decay, args.clip});
+      spent += seconds() - start, after = next;
+      const bool evaluates =
+          step == args.steps || interrupt_guard::flag() || (args.evaluate_every && step % args.evaluate_every == 0);
+      unseen.reset();
+      if (held_out && evaluates) unseen = t.model->loss(held_out->all().examples());
+      std::optional<std::string> said;
+      if (sample && evaluates) said = sample->text();
+      log.add(step, loss, norm, lr, unseen, said);
+      if (is_terminal(STDERR_FILENO))
+        std::fprintf(stderr, "\r\033[Kcke: step %llu of %llu  loss %.4f  %s", static_cast<unsigned long long>(step),
+                     static_cast<unsigned long long>(args.steps), loss, speed().c_str());
+      if (said) {
+        if (is_terminal(STDERR_FILENO)) std::fputs("\r\033[K", stderr);
+        put("step " + std::to_string(step) + ": " + *args.sample + *said + '\n');
+      }
+      if (args.save_every && step % args.save_every == 0 && step < args.steps)
+        save_run(t, model, output + ".step-" + std::to_string(step), next);
     }
-    const double lr = rates.at(step);
-    const double norm =
-        t.model->step({static_cast<float>(lr), args.beta1, args.beta2, args.eps, args.weight_decay, args.clip});
-    spent += seconds() - start;
-    const bool evaluates =
-        step == args.steps || interrupt_guard::flag() || (args.evaluate_every && step % args.evaluate_every == 0);
-    unseen.reset();
-    if (held_out && evaluates) unseen = t.model->loss(held_out->all().examples());
-    std::optional<std::string> said;
-    if (sample && evaluates) said = sample->text();
-    log.add(step, loss, norm, lr, unseen, said);
-    if (is_terminal(STDERR_FILENO))
-      std::fprintf(stderr, "\r\033[Kcke: step %llu of %llu  loss %.4f  %s", static_cast<unsigned long long>(step),
-                   static_cast<unsigned long long>(args.steps), loss, speed().c_str());
-    if (said) {
-      if (is_terminal(STDERR_FILENO)) std::fputs("\r\033[K", stderr);
-      put("step " + std::to_string(step) + ": " + *args.sample + *said + '\n');
-    }
-    if (args.save_every && step % args.save_every == 0 && step < args.steps)
-      save_run(t, model, output + ".step-" + std::to_string(step), next);
+  } catch (const Error& why) {
+    if (t.model->facts().steps == taken) throw;
+    throw with_steps_kept(why, t, model, output, after);
   }
   if (is_terminal(STDERR_FILENO)) std::fputs("\r\033[K", stderr);
   peak = std::max(peak, peak_now());  // what else runs on the machine may have slowed one of the two

@@ -97,6 +97,7 @@ inline void train_options_of(CLI::App& app, train_args& to) {
       ->capture_default_str();
   app.add_option("--seed", to.seed, "the order of the data, and what weights or additions begin with")
       ->type_name("N")
+      ->check(number(u64{0}, ~u64{0}))
       ->capture_default_str();
   app.add_option("-o,--output", to.output, "a directory that is not there yet")->type_name("DIR")->required();
   app.add_option("--steps", to.steps, "steps of the optimizer; batches begin again after the last")

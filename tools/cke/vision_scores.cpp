@@ -67,7 +67,7 @@ void vision_scores(const vision_args& args) {
       table += numbers + file.path + ", " + args.texts[t] + '\n';
     }
   }
-  put(args.json ? all.dump(2) + '\n' : table);
+  put(args.json ? all.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n' : table);
 }
 
 }  // namespace cke::tool

@@ -59,7 +59,7 @@ TEST_CASE("engine: a conversation does what a session does, to the bit, and outl
   s.feed(9);
   CHECK(same_bits(s.logits(), branch->logits()));
 
-  branch->rewind(20);
+  CHECK(branch->rewind(20) == 20);
   s.rewind(20);
   std::vector<float> rows, want;
   u32 next = 0;

@@ -29,7 +29,7 @@ class any_session {
   virtual u32 position() const = 0;
   virtual u32 context() const = 0;
   virtual void slide() = 0;
-  virtual void rewind(u32 position) = 0;
+  virtual u32 rewind(u32 position) = 0;
   virtual u32 recall(std::span<const u32> ids) = 0;
   virtual std::unique_ptr<any_session> fork() const = 0;
   // See session_file.hpp; load needs position 0.

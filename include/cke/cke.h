@@ -19,7 +19,7 @@
 #endif
 
 /* Incremented with every change of a signature or a struct below. */
-#define CKE_ABI_VERSION 15u
+#define CKE_ABI_VERSION 16u
 
 typedef struct cke_model cke_model;
 typedef struct cke_session cke_session;
@@ -34,7 +34,7 @@ typedef struct cke_error {
 enum { CKE_DEFAULT = 0, CKE_OFF = 1, CKE_ON = 2 };
 enum { CKE_TILED = 1, CKE_STREAMING = 2 };
 
-/* The same for layers first to last alone, which count from 0; 0: as in cke_hints. */
+/* Hints for layers first to last alone, which count from 0; a field of 0: as in cke_hints. */
 typedef struct cke_layer_hints {
   uint32_t first, last;
   uint32_t units_per_claim;
@@ -60,8 +60,12 @@ typedef struct cke_options {
   uint32_t chunk;           /* most tokens in one pass; 0: 512 */
   uint32_t logit_rows;      /* most rows of logits in one pass; 0: 1 */
   uint32_t cache_positions; /* shared by all sessions; 0: enough for a full context in each session */
-  void (*progress)(void* user, uint64_t done, uint64_t total); /* bytes of weights; may be null */
-  /* Called from any thread once these bytes of a tensor in memory are copied and may be released; may be null. */
+  /* Numbers of weights packed so far, and in all; may be null. */
+  void (*progress)(void* user, uint64_t done, uint64_t total);
+  /* Called from any thread once these bytes of a tensor have been read. They may be read again, so that pages of a
+   * mapped file may go, and no other memory; may be null. */
+  void (*read)(void* user, const void* data, uint64_t bytes);
+  /* Called with all bytes of a tensor once they are copied and may be released; may be null. */
   void (*copied)(void* user, const void* data, uint64_t bytes);
   void* user;
   cke_hints hints;
@@ -185,8 +189,8 @@ CKE_API int32_t cke_session_recall(cke_session*, const uint32_t* ids, size_t cou
 CKE_API int32_t cke_session_slide(cke_session*, uint32_t* positions, cke_error*) CKE_NOEXCEPT;
 /* Drops everything after `position`. Recurrent states return to a page boundary (128 to 1024 positions), windows
  * farther back if their pages are gone; the next feed recomputes the positions between. Until then cke_session_logits
- * are those from before; a feed of no ids suffices. */
-CKE_API void cke_session_rewind(cke_session*, uint32_t position) CKE_NOEXCEPT;
+ * are those from before; a feed of no ids suffices. Returns the position that the states have returned to. */
+CKE_API uint32_t cke_session_rewind(cke_session*, uint32_t position) CKE_NOEXCEPT;
 
 /* ---- images --------------------------------------------------------------------------------------- */
 

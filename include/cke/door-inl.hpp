@@ -93,7 +93,7 @@ inline tensor_ref tensor_of(const cke_tensor& t, const std::shared_ptr<const map
 CKE_ONCE tensor_index index_of(const cke_tensor* tensors, std::size_t count, const char* source, const cke_options* o) {
   if (!source || (count && !tensors)) throw Error(errc::usage, {}, source ? "tensors" : "source", "a pointer", "null");
   std::vector<tensor_ref> list;
-  const mapped_file::lender by = o ? mapped_file::lender{o->copied, o->user} : mapped_file::lender{};
+  const mapped_file::lender by = o ? mapped_file::lender{o->read, o->copied, o->user} : mapped_file::lender{};
   const auto file = std::make_shared<const mapped_file>(source, std::span<const std::byte>{}, by);
   for (const cke_tensor& t : std::span(tensors, count)) list.push_back(tensor_of(t, file));
   return tensor_index(std::move(list));

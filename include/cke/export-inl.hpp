@@ -167,7 +167,7 @@ CKE_ONCE void image_free(cke_image* i) noexcept { delete &of(i); }
 CKE_ONCE const float* session_logits(const cke_session* s) noexcept { return of(s).logits().data(); }
 CKE_ONCE u32 session_position(const cke_session* s) noexcept { return of(s).position(); }
 CKE_ONCE const u32* session_history(const cke_session* s) noexcept { return of(s).history().data(); }
-CKE_ONCE void session_rewind(cke_session* s, u32 position) noexcept { of(s).rewind(position); }
+CKE_ONCE u32 session_rewind(cke_session* s, u32 position) noexcept { return of(s).rewind(position); }
 
 CKE_ONCE cke_model* model_without_files(const char* path, cke_error* e) noexcept {
   return pointer<cke_model>(e, [&]() -> cke_model* {

@@ -52,7 +52,7 @@ void image_free(cke_image* i) noexcept;
 const float* session_logits(const cke_session* s) noexcept;
 u32 session_position(const cke_session* s) noexcept;
 const u32* session_history(const cke_session* s) noexcept;
-void session_rewind(cke_session* s, u32 position) noexcept;
+u32 session_rewind(cke_session* s, u32 position) noexcept;
 
 // Throws unsupported.
 cke_model* model_without_files(const char* path, cke_error* e) noexcept;
@@ -160,5 +160,7 @@ struct exported {
   int32_t cke_session_slide(cke_session* s, uint32_t* positions, cke_error* e) noexcept {                             \
     return ::cke::door::session_slide(s, positions, e);                                                               \
   }                                                                                                                   \
-  void cke_session_rewind(cke_session* s, uint32_t position) noexcept { ::cke::door::session_rewind(s, position); }   \
+  uint32_t cke_session_rewind(cke_session* s, uint32_t position) noexcept {                                           \
+    return ::cke::door::session_rewind(s, position);                                                                  \
+  }                                                                                                                   \
   static_assert(true, "so that a semicolon may follow")

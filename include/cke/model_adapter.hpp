@@ -21,7 +21,7 @@ template <class Session> class session_adapter final : public any_session {
   u32 position() const override { return session_.position(); }
   u32 context() const override { return session_.context(); }
   void slide() override { session_.slide(); }
-  void rewind(u32 position) override { session_.rewind(position); }
+  u32 rewind(u32 position) override { return session_.rewind(position); }
   u32 recall(std::span<const u32> ids) override { return session_.recall(ids); }
   std::unique_ptr<any_session> fork() const override { return std::make_unique<session_adapter>(*this); }
   void save(const std::string& path) const override { save_session(session_, path); }

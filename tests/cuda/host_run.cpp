@@ -9,6 +9,7 @@
 #include <cke/models/glm4_moe.hpp>
 #include <cke/models/qwen2.hpp>
 #include <cke/models/qwen3_moe.hpp>
+#include <thread>
 
 #include "../parity/parity.hpp"
 #include "../runtime/expert_model.hpp"
@@ -195,22 +196,35 @@ namespace {
 
 struct counting : cuda::emulated<cuda::sm80> {
   static inline u32 recorded = 0, replayed = 0;
+  static inline u64 most_bytes = ~u64{};          // of an allocation
+  static inline std::function<void()> at_copy{};  // called before each, if there is one
+  std::byte* allocate(u64 bytes) {
+    if (bytes > most_bytes) throw Error(errc::out_of_memory, {}, "device", concat({most_bytes, " bytes"}), "more");
+    return cuda::emulated<cuda::sm80>::allocate(bytes);
+  }
+  void copy(std::byte* to, const std::byte* from, u64 bytes) {
+    if (at_copy) at_copy();
+    cuda::emulated<cuda::sm80>::copy(to, from, bytes);
+  }
   template <class F> graph record(F&& f) { return ++recorded, cuda::emulated<cuda::sm80>::record(f); }
   void replay(const graph& g) { ++replayed, cuda::emulated<cuda::sm80>::replay(g); }
 };
 
+// A mixture of experts of 131 ids on a device.
+template <class Device> auto experts_on(u32 chunk, u32 context = 140) {
+  using random_model::with_experts;
+  static const auto t = random_model::tensors::of<program<with_experts, Q8_0>>();
+  using machine = loaded<program<with_experts, Q8_0>, dtype::f32, cuda::isa<Device>>;
+  return std::make_shared<machine>(t.index(), "random", naming::hf, names_of<with_experts>(),
+                                   model_options{.threads = 1, .context = context, .chunk = chunk, .logit_rows = 4});
+}
+
 }  // namespace
 
 TEST_CASE("cuda: prompts of about one length replay one graph, with the bits of other passes") {
-  using random_model::with_experts;
-  const auto t = random_model::tensors::of<program<with_experts, Q8_0>>();
-  const auto load = [&]<class Device>(Device, u32 chunk) {
-    using machine = loaded<program<with_experts, Q8_0>, dtype::f32, cuda::isa<Device>>;
-    return std::make_shared<machine>(t.index(), "random", naming::hf, names_of<with_experts>(),
-                                     model_options{.threads = 1, .context = 140, .chunk = chunk, .logit_rows = 4});
-  };
-  const auto model = load(counting{}, 60);
-  const auto narrow = load(cuda::emulated<cuda::sm80>{}, 8);
+  counting::recorded = counting::replayed = 0;
+  const auto model = experts_on<counting>(60);
+  const auto narrow = experts_on<cuda::emulated<cuda::sm80>>(8);
   const auto check = [&](u32 count, u32 recorded, u32 replayed) {
     const std::vector<u32> ids = random_model::ids(count, 131, count);
     sequence s(model);
@@ -224,6 +238,53 @@ TEST_CASE("cuda: prompts of about one length replay one graph, with the bits of 
   check(40, 0, 0), check(33, 1, 1), check(59, 1, 2);
   check(20, 1, 2), check(32, 2, 3);
   check(140, 2, 5);  // of 60 twice, which looks like 40, and of 20, which sees one block of keys more
+}
+
+TEST_CASE("cuda: a fork's page is copied while no other thread can record a graph") {
+  const auto model = experts_on<counting>(60);
+  sequence s(model);
+  s.feed(random_model::ids(40, 131));
+  sequence fork(s);
+  u32 copies = 0;
+  bool in_turn = true;
+  counting::at_copy = [&] {
+    ++copies;
+    std::thread([&] {
+      if (!model->busy.try_lock()) return;
+      model->busy.unlock();
+      in_turn = false;
+    }).join();
+  };
+  fork.feed(1);
+  counting::at_copy = nullptr;
+  CHECK(copies == 1);
+  CHECK(in_turn);
+}
+
+TEST_CASE("cuda: where memory for another session is refused, the pages that there are stay as they were") {
+  const auto model = experts_on<counting>(60);
+  const std::vector<u32> ids = random_model::ids(140, 131);
+  sequence s(model);
+  s.feed(ids);
+  const std::vector<float> want(s.logits().begin(), s.logits().end());
+  counting::most_bytes = 0;
+  const auto refused = random_model::failure_of([&] { sequence another(model); });
+  counting::most_bytes = ~u64{};
+  CHECK(refused.code == errc::out_of_memory);
+  CHECK(model->cache.persistent.size() == 2);
+  s.reset();
+  REQUIRE(s.recall(ids) == 128);
+  s.feed(std::span(ids).subspan(128));
+  CHECK(std::ranges::equal(s.logits(), want));
+  sequence another(model);
+  CHECK(model->cache.persistent.size() == 4);
+  CHECK(another.recall(ids) == 128);
+}
+
+TEST_CASE("cuda: a pass has no more rows than a grid has blocks in y") {
+  const auto refused = random_model::failure_of([] { experts_on<counting>(65536, 65536); });
+  CHECK(refused.code == errc::config_range);
+  CHECK(refused.text == "chunk: expected 1 to 65535 on a device, found 65536");
 }
 
 TEST_CASE("cuda: a sequence has the same bits beside another one, and so has a fork; hidden states are the CPU's") {

@@ -119,6 +119,12 @@ TEST_CASE("sequence: a copy is a fork: both go on by themselves") {
   check_at(a, 150);
   const text_sequence moved = std::move(b);
   check_at(moved, 200);
+  b = moved;
+  check_at(b, 200);
+  b.rewind(150);
+  b.feed(ids(150, 10));
+  check_at(b, 160);
+  check_at(moved, 200);
 }
 
 TEST_CASE("sequence: assignment across models takes the other's context and weights") {
@@ -259,6 +265,29 @@ TEST_CASE("sequence: where the last logits are not those after the last id, feed
   CHECK_THROWS_AS(s.feed_all(ids(128, 3), given_up), std::runtime_error);
   s.feed(std::span<const u32>{});
   check_at(s, 128);
+}
+
+TEST_CASE("sequence: feed_all of no ids takes no row, and computes logits that are stale, beside others too") {
+  text_sequence s(shared()), beside(shared());
+  s.feed(ids(0, 10));
+  s.rewind(5);
+  s.feed_all(std::span<const u32>{}, [](u32, std::span<const float>) { FAIL("no row to take"); });
+  CHECK(!s.stale());
+  check_at(s, 5);
+
+  s.rewind(3);
+  u32 taken = 0;
+  const row_sink each{[](void* user, u32 i, const float* row) {
+                        CHECK(i == (*static_cast<u32*>(user))++);
+                        CHECK(same_bits(std::span(row, vocab), straight(i)));
+                      },
+                      &taken};
+  const text_sequence::feeding turns[]{{&s, {}, {}, each}, {&beside, ids(0, 4), {}, each}};
+  text_sequence::feed_together(2, [&](u32 i) { return turns[i]; });
+  CHECK(taken == 4);
+  CHECK(!s.stale());
+  check_at(s, 3);
+  check_at(beside, 4);
 }
 
 TEST_CASE("sequence: beyond the context is an error, and the sequence is as it was") {

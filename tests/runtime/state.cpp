@@ -127,6 +127,11 @@ template <dtype KV, class P = state_test::P> struct tests {
     const state moved = std::move(a);
     CHECK(moved.pages()[0] == place);
     CHECK(holds(moved, 1, 0, 140));
+    a = moved;
+    CHECK(a.pages()[0] == place);
+    CHECK(holds(a, 3, 140, 200));
+    write(a, 4, 200, 210);
+    CHECK(holds(a, 4, 200, 210));
   }
 };
 

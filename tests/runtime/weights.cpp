@@ -198,6 +198,43 @@ TEST_CASE_TEMPLATE("weights: moe_options apart, experts in one tensor, gate and 
   CHECK(bytes_of_experts<P>(load<P>(t, {}, 3)) == want);
 }
 
+namespace weights_test {
+
+// Tensors whose memory is overwritten as soon as they are said to be copied.
+struct lent final : tensor_source {
+  explicit lent(const tensors& of) : all(of.index()), told(all.count()) {}
+  u64 count() const override { return all.count(); }
+  u64 number_of(std::string_view name) const override { return all.number_of(name); }
+  source_tensor tensor(u64 number) const override { return all.tensor(number); }
+  void drop(u64, std::span<const std::byte>) const override {}
+  void copied(u64 number) const override {
+    const std::span<const std::byte> bytes = all.tensor(number).bytes;
+    std::memset(const_cast<std::byte*>(bytes.data()), 0xff, bytes.size());
+    ++told[number];
+  }
+
+  tensor_index all;
+  mutable std::vector<u32> told;  // how often, of each
+};
+
+}  // namespace weights_test
+
+TEST_CASE("weights: a tensor is said to be copied once, after the last of the weights in it has been packed") {
+  using P = mixture<Q8_0>;
+  tensors t = tensors::of<P>();
+  const auto want = bytes_of_experts<P>(load<P>(t));
+  for (u32 l = 0; l < P::layers; ++l) {
+    const std::string layer = "model.layers." + std::to_string(l) + ".mlp.";
+    put_together(t, layer, {"gate_proj", "up_proj"}, counts[l], layer + "experts.gate_up_proj");
+  }
+  const weights_test::lent from(t);
+  team workers(2);
+  const weights w(packed_layout_of<P, isa::native>, from, "random", naming::hf, names_of<random_model::with_experts>(),
+                  workers, {});
+  CHECK(bytes_of_experts<P>(w) == want);
+  CHECK(from.told == std::vector<u32>(t.list.size(), 1));
+}
+
 TEST_CASE("weights: experts of a GGUF file") {
   using P = mixture<Q8_0>;
   tensors t = tensors::of<P>();

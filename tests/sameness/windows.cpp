@@ -39,9 +39,16 @@ TEST_CASE("sameness: windows: a sequence has the pages in sight, and goes back t
   CHECK(m->state_bytes() == slot::plan.bytes({.context = 900, .chunk = 64}));
   for (const u32 back : {899u, 850u, 700u, 400u, 640u, 128u, 127u, 1u}) {
     CAPTURE(back);
-    s.rewind(back);
+    const u32 states = s.rewind(back);
     CHECK(s.position() == back);
+    CHECK(states <= back);
+    CHECK(states == s.state().position());
     const session fork(s);
+    session shorter(s);  // without the ids whose states are gone
+    CHECK(shorter.rewind(states) == states);
+    CHECK(shorter.position() == states);
+    shorter.feed(ids.subspan(states, back + 1 - states));
+    CHECK(is_after(shorter, back + 1, want));
     for (session one : {s, fork}) {
       u32 taken = 0;
       const u32 count = std::min(90u, 900 - back);

@@ -4,8 +4,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include <cke/any_model.hpp>
@@ -42,7 +44,7 @@ inline std::vector<u32> ids(std::string_view text) {
 
 // What happened to the model, in order.
 struct pass {
-  std::vector<std::pair<const any_session*, std::size_t>> turns;  // how many ids each took
+  std::vector<std::pair<const any_session*, std::size_t>> turns;  // rows of each: its ids, and what a rewind had left
 };
 
 class model final : public any_model {
@@ -67,7 +69,7 @@ class model final : public any_model {
     for (const turn& t : turns) {
       static_cast<talk*>(t.of)->take(t.ids, t.hidden, t.each);
       if (remembers) ever_.emplace_back(t.of->history().begin(), t.of->history().end());
-      p.turns.emplace_back(t.of, t.ids.size());
+      p.turns.emplace_back(t.of, static_cast<talk*>(t.of)->compute());
     }
     passes_.push_back(std::move(p));
     if (before_next_) before_next_(passes_.size());
@@ -89,6 +91,8 @@ class model final : public any_model {
   // Whether what was fed is there for recall(), in blocks.
   bool remembers = false;
   static constexpr u32 block = 16;
+  // As windows whose pages are evicted: going back by more than `reach` leaves states of the first `left` positions.
+  u32 reach = ~u32{0}, left = 0;
   // What the model says, and then ends: as many bytes of it as the history ends with were said.
   std::string script;
 
@@ -96,21 +100,24 @@ class model final : public any_model {
   class talk final : public any_session {
    public:
     explicit talk(const model& of) : of_(of), logits_(vocab) {}
-    void feed(std::span<const u32> ids) override { need_fits(ids), take(ids); }
+    void feed(std::span<const u32> ids) override { need_fits(ids), take(ids), compute(); }
     void feed_all(std::span<const u32> ids, const take_logits& give) override {
       need_fits(ids);
       for (u32 i = 0; i < ids.size(); ++i) take(ids.subspan(i, 1)), give(i, logits_);
+      compute();
     }
     std::span<const float> logits() const override { return logits_; }
     std::span<const u32> history() const override { return history_; }
     u32 position() const override { return static_cast<u32>(history_.size()); }
     u32 context() const override { return of_.context_; }
     void slide() override { throw Error(errc::unsupported, {}, "sliding", "a model with states"); }
-    void rewind(u32 position) override {
+    u32 rewind(u32 position) override {
       const std::vector<u32> kept(history_.begin(),
                                   history_.begin() + std::min<std::ptrdiff_t>(position, std::ssize(history_)));
+      if (history_.size() - kept.size() > of_.reach) computed_ = std::min(computed_, of_.left);
       history_.clear(), state_ = 1, said_ = 0;
       take(kept);
+      return computed_ = std::min(computed_, this->position());
     }
     // Whole blocks of the longest beginning that any conversation ever had.
     u32 recall(std::span<const u32> ids) override {
@@ -121,12 +128,14 @@ class model final : public any_model {
         most = std::max(most, std::min<u32>(same, static_cast<u32>(ids.size()) - 1) / block * block);
       }
       take(ids.first(most));
-      return most;
+      return computed_ = most;
     }
     std::unique_ptr<any_session> fork() const override { return std::make_unique<talk>(*this); }
     void save(const std::string&) const override { throw Error(errc::unsupported, {}, "save", "a model with states"); }
     void load(const std::string&) override { throw Error(errc::unsupported, {}, "load", "a model with states"); }
 
+    // Computes what is not computed yet. Returns the rows.
+    std::size_t compute() { return history_.size() - std::exchange(computed_, position()); }
     void need_fits(std::span<const u32> ids) const {
       if (history_.size() + ids.size() > of_.context_) throw Error(errc::context_overflow, {}, "context", "fewer ids");
       if (std::ranges::find(ids, of_.poison.load()) != ids.end())
@@ -164,6 +173,7 @@ class model final : public any_model {
     u64 state_ = 1;         // a hash of the history
     std::size_t said_ = 0;  // bytes of the script at its end
     std::vector<u32> history_;
+    u32 computed_ = 0;  // the positions whose states are there
     std::vector<float> logits_;
   };
 

@@ -40,6 +40,21 @@ struct seeing : setting {
   fake::eyes eyes;
 };
 
+// Three images, the first of which is being encoded from `begun` to `may_end`.
+struct held_up : seeing {
+  held_up() {
+    eyes.before_encoding = [this] {
+      if (encoded++ == 0) begun.set_value(), may_end.get_future().wait();
+    };
+  }
+  std::string request() const {
+    return chat(
+        {message({image_part(data_uri("IMAGE:1")), image_part(data_uri("IMAGE:2")), image_part(data_uri("IMAGE:3"))})});
+  }
+  std::atomic<int> encoded = 0;
+  std::promise<void> begun, may_end;
+};
+
 }  // namespace
 
 TEST_CASE("base64: whole groups of the alphabet, and no lost bits") {
@@ -239,6 +254,35 @@ TEST_CASE("images: other answers go on while one is encoded") {
   may_end.set_value();
   CHECK(status(slow.response()) == 200);
   CHECK(s.count.images_encoded == 1);
+}
+
+TEST_CASE("images: of a client that has gone no further image is read") {
+  held_up how;
+  running s(how);
+  client c(s.port);
+  c.send(how.request());
+  how.begun.get_future().wait();
+  c.close();
+  for (int i = 0; i < 20; ++i) CHECK(status(ask(s, get("/health"))) == 200);  // the server has seen that it has gone
+  how.may_end.set_value();
+  CHECK(soon([&] { return s.count.connections == 0; }));
+  CHECK(how.encoded == 1);
+  CHECK(s.count.requests == 0);
+  CHECK(s.count.refused == 0);
+}
+
+TEST_CASE("images: a server that ends waits for the image that is encoded, and for no other") {
+  held_up how;
+  how.limits.drain = 0s;
+  {
+    running s(how);
+    client c(s.port);
+    c.send(how.request());
+    how.begun.get_future().wait();
+    s.stop();
+    how.may_end.set_value();
+  }
+  CHECK(how.encoded == 1);
 }
 
 TEST_CASE("images: equal images of two keys are two, so that timing tells nothing") {

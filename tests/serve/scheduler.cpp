@@ -393,9 +393,9 @@ TEST_CASE("an answer ends at max_tokens, at a stop id, at a stop text") {
 
 TEST_CASE("an answer of a form comes to its end within max_tokens, and says where it would have been another") {
   order o = ask("x", 400, 3, 1.5f);
-  o.form.text = R"(root ::= "[" item ("," item)* "]"
-item ::= "\"" [ab]? "\"" | root)";
-  o.form.of = std::make_shared<grammar>(parse_gbnf(o.form.text, "grammar"));
+  o.form.text = std::make_shared<const std::string>(R"(root ::= "[" item ("," item)* "]"
+item ::= "\"" [ab]? "\"" | root)");
+  o.form.of = std::make_shared<grammar>(parse_gbnf(*o.form.text, "grammar"));
   u32 whole = 0, hurried = 0;
   for (u64 seed = 0; seed < 12; ++seed) {
     bench b({.slots = 2}), guessing({.slots = 2, .draft = 5});
@@ -455,6 +455,44 @@ TEST_CASE("prompts that begin alike share a cache across slots, unless they may 
     bench alone({.slots = 1});
     CHECK(second == alone.run(ask(prompt + "2", 20, 5)));
   }
+}
+
+TEST_CASE("what windows no longer hold is fed again, a chunk in a step, and does not count as cached") {
+  order one = ask(std::string(200, 'p') + "1", 20, 5), two = ask(std::string(120, 'p') + std::string(80, 'q'), 20, 5);
+  one.stop_ids = {}, two.stop_ids = {};
+  bench alone({.slots = 1});
+  const outcome want = alone.run(two);
+  for (const bool share : {true, false}) {
+    CAPTURE(share);
+    bench b({.slots = 1, .chunk = 16, .share = share});
+    b.model.remembers = true, b.model.reach = 32, b.model.left = 48;
+    b.run(one);
+    const std::size_t before = b.model.passes().size();
+    const outcome found = b.run(two);
+    CHECK(found == want);
+    CHECK(found.counts.cached == (share ? 112u : 48u));  // of the prefix cache, in whole blocks; of its own states
+    CHECK(b.count.cached_tokens == found.counts.cached);
+    const auto passes = b.model.passes();
+    std::size_t rows = 0;
+    for (const auto& p : std::span(passes).subspan(before)) {
+      CHECK(p.turns[0].second <= 16);
+      rows += p.turns[0].second;
+    }
+    CHECK(rows == two.prompt.size() - found.counts.cached + found.counts.generated - 1);
+  }
+}
+
+TEST_CASE("a smaller model whose windows no longer hold a prompt is fed a chunk in a step too") {
+  fake::model smaller;
+  smaller.reach = 32;
+  bench b({.slots = 1, .chunk = 16, .draft = 4, .smaller = &smaller});
+  for (const u32 same : {200u, 120u}) {
+    order o = ask(std::string(same, 'p') + "1", 20, 1, 0);
+    o.stop_ids = {};
+    b.run(o);
+  }
+  for (const auto& p : smaller.passes()) CHECK(p.turns[0].second <= 16);
+  CHECK(b.count.draft_tokens > 0);
 }
 
 TEST_CASE("log-probabilities of a prompt come with those of the answer") {

@@ -235,7 +235,7 @@ TEST_CASE("calls of earlier turns reach the template as what they say") {
             R"({"messages":[{"role":"user","content":"u"},{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":)" +
                 json(arguments).dump() + R"(}}]},{"role":"tool","tool_call_id":"1","content":"r"}]})"));
   };
-  CHECK(body_of(rendered(R"({"x":7})"))["prompt"] == "<|user|>u<|assistant|>None(f 7)<|tool|>r");
+  CHECK(body_of(rendered(R"({"x":7})"))["prompt"] == "<|user|>u<|assistant|>(f 7)<|tool|>r");
   for (const char* bad : {"", "7", "{", "{\"x\":1e999}", "{\"x\":1,\"x\":2}"})
     CHECK(body_of(rendered(bad))["error"]["param"] == "messages[1].tool_calls[0].function.arguments");
 }
@@ -418,6 +418,7 @@ TEST_CASE("connections are counted, and the one too many is told so") {
   const std::string response = three.rest();
   CHECK(status(response) == 429);
   CHECK(response.find("Retry-After") != response.npos);
+  CHECK(s.count.refused == 1);
   one.close();
   REQUIRE(soon([&] { return s.count.connections == 1; }));
   CHECK(status(ask(s, get("/health"))) == 200);

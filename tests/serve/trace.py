@@ -77,6 +77,13 @@ def check_refusals(command, model, folder):
         assert done.stderr == f"cke: error: {file}: expected a file that can be written, found {found}\n", done.stderr
 
 
+def check_second_start(command, model, file, server):
+    """The same command again, by mistake: the port is taken, and the file stays the running server's."""
+    port = server.host.rsplit(":", 1)[1]
+    done = subprocess.run([command, "serve", model, "--port", port, "--trace", str(file)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "an address that is free" in done.stderr, done
+
+
 def main():
     command, model = sys.argv[1:]
     with tempfile.TemporaryDirectory() as above:
@@ -89,6 +96,7 @@ def main():
                 usages = [answer["usage"] for answer in pool.map(ask, PROMPTS)]
             usages.append(ask(PROMPTS[0])["usage"])
             metric = settled(server)
+            check_second_start(command, model, file, server)
             json.loads(file.read_text() + "]")  # as it is while the server runs
         events = json.loads(file.read_text())
         requests = requests_of(events)

@@ -49,7 +49,7 @@ struct listeners {
       c.progress = [](void* user, uint64_t done, uint64_t total) {
         static_cast<listeners*>(user)->progress(done, total);
       };
-    c.copied = [](void* user, const void* data, uint64_t bytes) {
+    c.read = [](void* user, const void* data, uint64_t bytes) {
       for (const mapped_file* file : static_cast<listeners*>(user)->files)
         file->drop({static_cast<const std::byte*>(data), bytes});
     };

@@ -46,7 +46,7 @@ class library_session final : public any_session {
     cke_error error{};
     check(door_->cke_session_slide(session_, &facts_.context, &error), error);
   }
-  void rewind(u32 position) override { door_->cke_session_rewind(session_, position); }
+  u32 rewind(u32 position) override { return door_->cke_session_rewind(session_, position); }
   u32 recall(std::span<const u32> ids) override {
     cke_error error{};
     u32 taken = 0;

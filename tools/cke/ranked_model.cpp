@@ -77,8 +77,8 @@ class ranked_session final : public any_session {
   void slide() override {
     all_->both(verb::slide, {number_}, [&] { here_->slide(); });
   }
-  void rewind(u32 position) override {
-    all_->both(verb::rewind, {number_, position}, [&] { here_->rewind(position); });
+  u32 rewind(u32 position) override {
+    return all_->both(verb::rewind, {number_, position}, [&] { return here_->rewind(position); });
   }
   u32 recall(std::span<const u32> ids) override {
     std::vector<u32> words{number_};
@@ -176,7 +176,7 @@ class listener {
       case verb::open: sessions_[words[0]] = model_.open(); return;
       case verb::fork: sessions_[words[0]] = sessions_.at(words[1])->fork(); return;
       case verb::free: sessions_.erase(words[0]); return;
-      case verb::rewind: return sessions_.at(words[0])->rewind(words[1]);
+      case verb::rewind: sessions_.at(words[0])->rewind(words[1]); return;
       case verb::recall: sessions_.at(words[0])->recall(words.subspan(1)); return;
       case verb::slide: return sessions_.at(words[0])->slide();
       default: break;

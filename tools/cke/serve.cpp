@@ -86,6 +86,7 @@ void serve_model(const serve_args& args) {
   serve::server_options options{.address = args.host, .port = args.port};
   options.limits.drain = std::chrono::seconds(args.drain);
   serve::server server(options, answers, door, {page_begin, page_end});
+  if (trace) trace->begin();  // where the port is taken, another server may be writing the file
   server.end_on(SIGTERM), server.end_on(SIGINT);
   struct sigaction hang_up{};  // keeps nohup's SIG_IGN
   if (::sigaction(SIGHUP, nullptr, &hang_up) == 0 && hang_up.sa_handler != SIG_IGN) server.end_on(SIGHUP);

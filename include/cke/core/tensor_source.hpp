@@ -26,8 +26,10 @@ class tensor_source {
   virtual u64 count() const = 0;
   virtual u64 number_of(std::string_view name) const = 0;  // none: there is no such tensor
   virtual source_tensor tensor(u64 number) const = 0;
-  // These bytes of a tensor have been copied, and their pages of a file may go. Thread-safe.
+  // These bytes of a tensor have been read, and their pages of a file may go; they may be read again. Thread-safe.
   virtual void drop(u64 number, std::span<const std::byte> part) const = 0;
+  // All of a tensor has been copied, and nothing of it is read again.
+  virtual void copied(u64) const {}
 
  protected:
   tensor_source() = default;

@@ -8,7 +8,7 @@
 
 #include "../core/concat.hpp"
 #include "../core/error.hpp"
-#include "../runtime/page_pool.hpp"
+#include "device_memory.cuh"
 #include "megakernel.cuh"
 
 namespace cke::cuda {
@@ -22,8 +22,9 @@ template <class P, dtype KV, class Device> class ahead {
   using kernel = typename persistent_kernel<P, KV, Device>::type;
 
   // address_of(code, step, row) is called for every step of a token, row by row. Throws out_of_memory, unsupported.
-  template <class AddressOf> ahead(Device& device, page_memory& memory, u32 context, AddressOf&& address_of)
+  template <class AddressOf> ahead(Device& device, u32 context, AddressOf&& address_of)
       : device_(device),
+        memory_(device),
         slots_(kernel::slots_of(device.block_memory())),
         live_(device.template room_for<kernel>(kernel::shared_bytes(slots_), kernel::plan::heads)),
         budget_(device.launch_limit()) {
@@ -37,7 +38,7 @@ template <class P, dtype KV, class Device> class ahead {
       ++row;
     });
     const auto sent = [&](const void* from, u64 bytes) {
-      std::byte* const to = memory.take(bytes);
+      std::byte* const to = memory_.take(bytes);
       device.write(to, from, bytes);
       return to;
     };
@@ -51,14 +52,14 @@ template <class P, dtype KV, class Device> class ahead {
     });
     call_.stretches = reinterpret_cast<const stretch*>(sent(stretches.data(), stretches.size() * sizeof(stretch)));
     call_.code_of = reinterpret_cast<const u32*>(sent(code_of.data(), code_of.size() * sizeof(u32)));
-    call_.common = memory.take(kernel::plan::common_bytes);
-    call_.own = memory.take(u64{live_.blocks} * kernel::own_bytes);
-    call_.best = reinterpret_cast<candidate*>(memory.take(2 * live_.blocks * sizeof(candidate)));
-    packets_ = memory.take(packet_bytes);
+    call_.common = memory_.take(kernel::plan::common_bytes);
+    call_.own = memory_.take(u64{live_.blocks} * kernel::own_bytes);
+    call_.best = reinterpret_cast<candidate*>(memory_.take(2 * live_.blocks * sizeof(candidate)));
+    packets_ = memory_.take(packet_bytes);
     call_.packets = reinterpret_cast<dev::packet*>(packets_);
-    words_ = memory.take(word_bytes());
-    pages_ = memory.take(u64{ceil_div(context, key_block)} * sizeof(std::byte*));
-    stop_ = memory.take(u64{most_stops} * sizeof(u32));
+    words_ = memory_.take(word_bytes());
+    pages_ = memory_.take(u64{ceil_div(context, key_block)} * sizeof(std::byte*));
+    stop_ = memory_.take(u64{most_stops} * sizeof(u32));
     host_ = {device.host_words(context + 1), {&device}};
     call_.blocks = live_.blocks, call_.group = live_.of_group();
     call_.slots = slots_, call_.patience = patience;
@@ -152,6 +153,7 @@ template <class P, dtype KV, class Device> class ahead {
   };
 
   Device& device_;
+  device_memory<Device> memory_;  // its own, so that an attempt to make one that fails leaves nothing
   u32 slots_;
   residents live_;
   launch_budget budget_;

@@ -9,6 +9,9 @@ namespace cke::cuda {
 
 template <class Device> using emit = void(Device&, step, u32 attention_tokens);
 
+// CUDA's limit of blocks in y, where some launches have a block for each token.
+inline constexpr u32 most_rows_of_pass = 65'535;
+
 // Whether a device launches single tokens only, and so has no kernels for more.
 template <class Device> concept of_one_token = requires { requires Device::one_token; };
 

@@ -25,9 +25,13 @@ template <class P, dtype KV, class Device> class device_executor final : public 
   using states = state_layout<P, KV, cuda::isa<Device>>;
 
  public:
-  // Throws out_of_memory; unsupported if there is no device.
+  // Throws config_range, out_of_memory; unsupported if there is no device.
   device_executor(const weights& w, capacity k)
-      : limits_(k), weights_(w), device_(), memory_(device_), rows_(memory_, k.chunk, ceil_div(k.context, key_block)) {
+      : limits_(checked(k)),
+        weights_(w),
+        device_(),
+        memory_(device_),
+        rows_(memory_, k.chunk, ceil_div(k.context, key_block)) {
     upload_weights();
     place(P::header_code(), k.chunk), place(P::footer_code(), k.logit_rows);
     for (const code* c : P::bodies) place(*c, k.chunk);
@@ -63,13 +67,12 @@ template <class P, dtype KV, class Device> class device_executor final : public 
   template <class Take> u32 run_ahead(u32 first, u32 n, sequence_state& s, std::span<const u32> stop,
                                       const device_sampling& how, float* logits, Take&& take) {
     if (!ahead_)
-      ahead_ = std::make_unique<cuda::ahead<P, KV, Device>>(device_, memory_, limits_.context,
-                                                            [&](const code& c, u32 step, u32 row) {
-                                                              u32 state = 0;
-                                                              for (u32 l = 0; l + 1 < row && l < P::layers; ++l)
-                                                                state += P::unfused[P::kind_of[l]].states.size();
-                                                              return addresses_of(c, c.ops[step], row, state);
-                                                            });
+      ahead_ =
+          std::make_unique<cuda::ahead<P, KV, Device>>(device_, limits_.context, [&](const code& c, u32 step, u32 row) {
+            u32 state = 0;
+            for (u32 l = 0; l + 1 < row && l < P::layers; ++l) state += P::unfused[P::kind_of[l]].states.size();
+            return addresses_of(c, c.ops[step], row, state);
+          });
     const u32 fed = ahead_->run(first, n, s.position(), {s.pages(), ceil_div(s.position() + n, key_block)}, stop,
                                 to_device(how), reinterpret_cast<float*>(stream_.data), parts_, logits, take);
     s.advance(fed);
@@ -95,6 +98,13 @@ template <class P, dtype KV, class Device> class device_executor final : public 
   static constexpr std::array<code_ref, codes> all_codes = []<std::size_t... V>(std::index_sequence<V...>) {
     return std::array<code_ref, codes>{ref<P::header_code()>, ref<P::template body<V>()>..., ref<P::footer_code()>};
   }(std::make_index_sequence<P::body_count>{});
+
+  static capacity checked(const capacity& k) {
+    if (k.chunk > cuda::most_rows_of_pass)
+      throw Error(errc::config_range, {}, "chunk", concat({"1 to ", cuda::most_rows_of_pass, " on a device"}),
+                  concat({k.chunk}));
+    return k;
+  }
 
   void upload_weights() {
     const std::byte* const host = weights_.row(0)[0];  // the first weight is the start of the arena

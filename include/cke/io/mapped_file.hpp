@@ -41,8 +41,9 @@ class mapped_file {
     if (bytes_.empty()) fail("a file that can be mapped", std::strerror(errno));
   }
 
-  // The owner of lent bytes may be told, from any thread, which of them have been copied.
+  // The owner of lent bytes may be told which of them have been read, and which are not read again.
   struct lender {
+    void (*read)(void* user, const void* data, std::uint64_t bytes);
     void (*copied)(void* user, const void* data, std::uint64_t bytes);
     void* user;
   };
@@ -69,9 +70,13 @@ class mapped_file {
   // Releases the pages that lie wholly inside a part of bytes(), after a loader has copied it elsewhere. Reading them
   // again is allowed and reads the file again. For lent bytes this only notifies the owner.
   void drop(std::span<const std::byte> part) const {
-    if (by_.copied) by_.copied(by_.user, part.data(), part.size());
+    if (by_.read) by_.read(by_.user, part.data(), part.size());
     const u64 offset = reinterpret_cast<std::uintptr_t>(part.data()) - reinterpret_cast<std::uintptr_t>(bytes_.data());
     if (!lent_ && fits(offset, part.size(), bytes_.size())) file_pages::drop(bytes_, offset, part.size());
+  }
+  // Tells the owner of lent bytes that a part of them is not read again.
+  void copied(std::span<const std::byte> part) const {
+    if (by_.copied) by_.copied(by_.user, part.data(), part.size());
   }
 
  private:

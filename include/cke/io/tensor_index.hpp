@@ -69,6 +69,7 @@ class tensor_index final : public tensor_source {
     return {t.name, t.type, t.stored, t.shape, t.bytes};
   }
   void drop(u64 number, std::span<const std::byte> part) const override { tensors_[number].file->drop(part); }
+  void copied(u64 number) const override { tensors_[number].file->copied(tensors_[number].bytes); }
 
  private:
   std::vector<tensor_ref> tensors_;

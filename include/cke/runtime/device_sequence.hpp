@@ -20,8 +20,9 @@ template <class Executor> class device_sequence : public sequence {
   }
 
   // Generates up to n ids in one launch that does not wait for the host: each is sampled and fed. take(id) is called
-  // for each as it arrives, and returns whether to go on. Generation ends after one of `stop`; neither that one nor the
-  // last id after take has returned false is fed. The first is chosen from logits(), which must not be stale. Throws
+  // for each as it arrives, and returns whether to go on. It must not feed a sequence of the same model or choose for
+  // one, because the model is busy with this one. Generation ends after one of `stop`; neither that one nor the last id
+  // after take has returned false is fed. The first is chosen from logits(), which must not be stale. Throws
   // context_overflow, cache_full, and what cuda::ahead throws.
   template <class Take>
   std::vector<u32> generate_nosync(u32 n, std::span<const u32> stop, Take&& take, const device_sampling& how = {}) {
@@ -33,7 +34,7 @@ template <class Executor> class device_sequence : public sequence {
     const u32 start = position();
     u32 fed = 0;
     try {
-      slot_.reserve(n);
+      reserve(n);
       const std::lock_guard turn(model_->busy);
       fed = executor().run_ahead(ids[0], n, slot_, stop, how, logits_.data(), [&](u32 id) {
         ids.push_back(id);

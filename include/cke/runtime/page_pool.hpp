@@ -140,6 +140,7 @@ class page_pool {
     slab* before;
   };
 
+  // Throws out_of_memory, and has then changed nothing.
   CKE_OUT_OF_LINE void grow(u32 more) {
     u32 buckets = 1;
     while (buckets < count_.all + more) buckets *= 2;
@@ -148,12 +149,13 @@ class page_pool {
     if (!checked_mul(here + sizeof(page) + positions_ * sizeof(u32), more, bytes) ||
         !checked_add(bytes, u64{buckets} * 8 + 256, bytes))
       bytes = ~u64{};
-    slab* const fresh = new slab{arena(bytes, huge_pages_), nullptr, more, slabs_};
+    arena memory(bytes, huge_pages_);
+    std::byte* const there = elsewhere_ && more ? elsewhere_->take(u64{more} * page_bytes_) : nullptr;
+    slab* const fresh = new slab{std::move(memory), nullptr, more, slabs_};
     slabs_ = fresh, count_.all += more;
     fresh->pages = fresh->memory.take<page>(more);
     table_ = fresh->memory.take<page*>(buckets), mask_ = buckets - 1;
     u32* const ids = fresh->memory.take<u32>(u64{more} * positions_);
-    std::byte* const there = elsewhere_ && more ? elsewhere_->take(u64{more} * page_bytes_) : nullptr;
     for (u32 i = 0; i < more; ++i) {
       fresh->pages[i].data = there ? there + i * page_bytes_ : fresh->memory.take(page_bytes_),
       fresh->pages[i].ids = ids + u64{i} * positions_;

@@ -38,6 +38,7 @@ class page_run {
     if (pool_) pool_->leave(most_);
   }
 
+  const page_pool* pool() const { return pool_; }  // null: moved from
   u32 first() const { return first_; }
   u32 end() const { return end_; }
   u32 most() const { return most_; }

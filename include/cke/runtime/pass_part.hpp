@@ -24,8 +24,8 @@ struct pass_part {
   const image_track* images{};  // of the sequence; null: it has none
 
   u32 tokens() const { return static_cast<u32>(ids.size()); }
-  // Rows that the footer computes logits of: the last ones.
-  u32 logit_rows() const { return each ? tokens() - first : logits != nullptr; }
+  // Rows that the footer computes logits of: the last ones. `logits` needs one where `each` needs none.
+  u32 logit_rows() const { return std::max<u32>(each ? tokens() - first : 0u, logits != nullptr); }
   // Rows that anything is read of after the layers: the last ones.
   u32 rows_read() const { return hidden ? tokens() - first : logit_rows(); }
 };
@@ -40,7 +40,7 @@ class logits_giver {
         ++part_, given_ = 0;
         continue;
       }
-      if (p.each) p.each.take(p.each.user, p.index + given_, v.row(r));
+      if (p.each && p.first < p.tokens()) p.each.take(p.each.user, p.index + given_, v.row(r));
       if (++given_ == p.logit_rows() && p.logits) std::copy_n(v.row(r), v.width, p.logits);
       ++r;
     }

@@ -48,7 +48,7 @@ CKE_ONCE void sequence::feed_together(u32 count, function_ref<feeding(u32)> at) 
   bool computed = false;  // perhaps logits, which then stay
   try {
     for (u32 i = 0; i < count; ++i) at(i).of->begin(at(i).ids);
-    for (u32 i = 0; i < count; ++i) at(i).of->reserve();
+    for (u32 i = 0; i < count; ++i) at(i).of->reserve(static_cast<u32>(at(i).of->wanted().size()));
     computed = true;
     run_passes(count, at);
   } catch (...) {
@@ -79,11 +79,12 @@ CKE_ONCE void sequence::feed_all(std::span<const u32> ids, function_ref<void(u32
   feed_together(1, [&](u32) { return feeding{this, ids, {}, each}; });
 }
 
-CKE_ONCE void sequence::rewind(u32 position) {
+CKE_ONCE u32 sequence::rewind(u32 position) {
   stale_ |= position < this->position();
   slot_.truncate(position);
   history_.resize(std::min<std::size_t>(position, history_.size()));
   track_.truncate(this->position());
+  return slot_.position();
 }
 
 CKE_ONCE u32 sequence::recall(std::span<const u32> ids) {
@@ -192,6 +193,12 @@ CKE_ONCE void sequence::begin(std::span<const u32> ids) {
   if (repeats(ids)) slot_.truncate(position() - 1);
   from_ = slot_.position();
   append(ids);
+}
+// A device copies a shared page in the order of its launches, which another thread's pass may be recording.
+CKE_ONCE void sequence::reserve(u32 tokens) {
+  if (!model_->executor->memory_of_pages()) return slot_.reserve(tokens);
+  const std::lock_guard turn(model_->busy);
+  slot_.reserve(tokens);
 }
 // Passes of at most `chunk` ids, over the wanted() of all turns in order. A pass may end within a turn; the next one
 // goes on from there.

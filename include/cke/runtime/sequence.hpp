@@ -62,8 +62,8 @@ class sequence {
 
   // Forgets ids from `position` on; logits() are stale until the next feed. Recurrent states go back to the end of a
   // page (of 128 to 1024 positions), windows farther if their pages were evicted: the next feed computes the ids in
-  // between again.
-  void rewind(u32 position);
+  // between again. Returns the position that the states have gone back to.
+  u32 rewind(u32 position);
   void reset() { rewind(0); }
 
   // At position 0: takes a prefix of `ids` from the prefix cache, in whole pages of 128 positions (up to 1024 with
@@ -79,6 +79,8 @@ class sequence {
 
  protected:
   void check_room(u64 count, std::string_view whose) const;
+  // Takes pages for so many more positions. Throws cache_full.
+  void reserve(u32 tokens);
   void remember() { slot_.remember(history_.data()); }  // after each pass
 
   std::shared_ptr<loaded_program> model_;
@@ -99,7 +101,6 @@ class sequence {
   bool repeats(std::span<const u32> ids) const { return ids.empty() && stale_ && position() > 0; }
   void begin(std::span<const u32> ids);
   std::span<const u32> wanted() const { return std::span(history_).subspan(from_); }
-  void reserve() { slot_.reserve(static_cast<u32>(wanted().size())); }
   static void run_passes(u32 count, turns at);
   u32 whole_images(u32 from, u32 to) const;
   pass_part part_of(const feeding& now, u32 from, u32 to);

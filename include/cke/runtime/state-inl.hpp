@@ -21,7 +21,8 @@ CKE_ONCE sequence_state::sequence_state(const sequence_state& other)
 }
 CKE_ONCE sequence_state& sequence_state::operator=(const sequence_state& other) {
   if (this == &other) return *this;
-  if (pools_ != other.pools_ || limits_.context != other.limits_.context) return *this = sequence_state(other);
+  if (persistent_.pool() != other.persistent_.pool() || limits_.context != other.limits_.context)
+    return *this = sequence_state(other);
   truncate(0);
   share_all(other);
   return *this;

@@ -18,19 +18,25 @@ CKE_ONCE weights::weights(const packed_layout& p, const tensor_source& from, std
   weight_tensors tensors(*p.program, from, file, as, names);
   const u64 parameters = p.program->parameters();
   u64 room = 0, touched = 0, done = 0;
-  plain_list<u32> next(rows());
-  for (const bool packing : {false, true}) {  // everything is checked before anything is packed
+  plain_list<u32> next(rows()), unread(from.count());  // unread: weights of a tensor that are still to be packed
+  for (const bool packing : {false, true}) {           // everything is checked before anything is packed
     if (packing) tensors.refuse_others(), memory_ = arena(room, huge_pages && !own.has, touched);
     layout_.program->for_each_weight([&](const weight& w) {
       const auto at = tensors.find(w);
-      if (!packing) return void((room += layout_.room_for(w), touched += touched_of(w, own)));
+      if (!packing) {
+        for (const weight_tensor& t : at.from) ++unread[t.number];
+        return void((room += layout_.room_for(w), touched += touched_of(w, own)));
+      }
       std::byte* const to = memory_.data() + memory_.used();
       place_next(w, next, to);
       const auto drop = [&](u32 tensor, std::span<const std::byte> part) { from.drop(at.from[tensor].number, part); };
       memory_.take(at.was == change::transposed ? pack_transposed(at, to, threads, own)
                                                 : pack(at, to, threads, own, drop));
       sizes_.push_back(static_cast<u64>(memory_.data() + memory_.used() - to));
-      for (u32 t = 0; t < at.from.size(); ++t) drop(t, at.from[t].bytes);
+      for (u32 t = 0; t < at.from.size(); ++t) {
+        drop(t, at.from[t].bytes);
+        if (--unread[at.from[t].number] == 0) from.copied(at.from[t].number);
+      }
       done += w.slot.elements();
       if (progress) progress(done, parameters);
     });
@@ -114,7 +120,8 @@ CKE_ONCE u64 weights::pack_transposed(const weight_place& at, std::byte* to, tea
   return pack(plain, to, threads, own, [](u32, std::span<const std::byte>) {});
 }
 
-// Hands packed parts of the file to drop(), piece by piece, from any thread. Returns the bytes of the packed weight.
+// Hands parts of the file that were read to drop(), piece by piece, from any thread. Some formats read them twice.
+// Returns the bytes of the packed weight.
 CKE_ONCE u64 weights::pack(const weight_place& at, std::byte* to, team& threads, const packed_units& own,
                            function_ref<void(u32 tensor, std::span<const std::byte>)> drop) const {
   constexpr u64 kept_bytes = 8 << 20;  // bytes of a file that stay in memory after they were packed, over all threads

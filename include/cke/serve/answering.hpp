@@ -2,9 +2,9 @@
 // answering.hpp: the running jobs of one request as its connection sees them: deliveries, and whether the client waits.
 #pragma once
 
-#include <sys/socket.h>
+#include <optional>
 
-#include "http.hpp"
+#include "client_watch.hpp"
 #include "service.hpp"
 
 namespace cke::serve {
@@ -28,19 +28,13 @@ class answering {
   // However this ends, the model's work for it ends too.
   ~answering() {
     for (const auto& j : jobs_) j->cancelled = true;
-    *watching_ = false;
   }
 
   std::span<const std::shared_ptr<job>> jobs() const { return jobs_; }
 
   // Starts watching the socket: if the client goes away, its jobs end at their next step.
   void watch() {
-    socket_.async_wait(tcp::socket::wait_read, [this, alive = watching_](error_code ec) {
-      if (!*alive) return;
-      char byte;
-      const ssize_t n = ec ? 0 : ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-      if (n > 0) return;  // the next request has arrived: until it is read, nothing more is known of the client
-      if (n < 0 && (errno == EAGAIN || errno == EINTR)) return watch();
+    watch_.emplace(socket_, [this] {
       gone_ = true;
       for (const auto& j : jobs_) j->cancelled = true;
       bell_->cancel();
@@ -83,7 +77,7 @@ class answering {
   std::shared_ptr<asio::steady_timer> bell_;
   std::vector<std::shared_ptr<job>> jobs_;
   std::vector<bool> ended_;
-  std::shared_ptr<bool> watching_ = std::make_shared<bool>(true);
+  std::optional<client_watch> watch_;
   bool gone_ = false;
 };
 

@@ -2,6 +2,8 @@
 // connection.hpp: one client's requests, one after the other, each with its limits of time and size.
 #pragma once
 
+#include <atomic>
+
 #include "answering.hpp"
 #include "guard.hpp"
 
@@ -50,7 +52,8 @@ class connection {
   }
   // Whether no part of a request has arrived yet.
   bool idle() const { return idle_; }
-  void close() { stream_.close(); }
+  // What reads its images ends with the present one.
+  void close() { gone_ = true, stream_.close(); }
 
  private:
   using parser = http::request_parser<http::string_body>;
@@ -149,15 +152,16 @@ class connection {
       if (generates) co_return co_await generate(r, place);
       http_response out(http::status::ok, r.version());
       if (route_->does == action::page) set_page(out);
-      else
-        out.body() = co_await on(route_->does == action::apply_template ? around_.viewers : around_.readers,
-                                 [&] { return around_.answers.answer(*route_, path_, r.body()); });
+      else if (route_->does == action::apply_template)
+        out.body() = co_await seeing([&] { return around_.answers.answer(*route_, path_, r.body(), &gone_); });
+      else out.body() = co_await on(around_.readers, [&] { return around_.answers.answer(*route_, path_, r.body()); });
       set_common(out, route_->type, r.keep_alive());
       co_return co_await send(std::move(out), r.keep_alive());
     } catch (const api_error& e) { wrong = e; } catch (const Error& e) {
       wrong = api_error(e.code == errc::usage ? 400 : 500,
                         e.code == errc::usage ? "invalid_request_error" : "server_error", e.what());
     } catch (const std::bad_alloc&) { wrong = api_error(503, "server_error", "out of memory"); }
+    if (gone_) co_return false;
     ++count().refused;
     co_return co_await send(refusal(*wrong, r.version(), r.keep_alive()), r.keep_alive());
   }
@@ -178,11 +182,19 @@ class connection {
         threads, [f = std::move(f)]() -> asio::awaitable<std::invoke_result_t<F>> { co_return f(); },
         asio::use_awaitable);
   }
+  // Runs f(), which looks at gone_ before each image.
+  template <class F> asio::awaitable<std::invoke_result_t<F>> seeing(F f) {
+    client_watch watch(stream_.socket(), [this] { gone_ = true; });
+    auto seen = co_await on(around_.viewers, std::move(f));
+    error_code ignored;
+    stream_.socket().cancel(ignored);  // the watch
+    co_return seen;
+  }
 
   asio::awaitable<bool> generate(http_request& r, body_place& place) {
     const auto task = co_await on(around_.readers, [&] { return around_.answers.task(*route_, r.body(), owner_); });
     r.body() = {};
-    if (task->unseen) co_await on(around_.viewers, [&] { return around_.answers.see(*task), true; });
+    if (task->unseen) co_await seeing([&] { return around_.answers.see(*task, &gone_), true; });
     place.leave();
     if (task->orders.size() > around_.answers.work().options().queue)
       throw bad_request("more answers than the queue has places", "n", "invalid_value");
@@ -297,6 +309,7 @@ class connection {
   u32 owner_ = 0;
   u64 served_ = 0;
   bool preflight_ = false, idle_ = false;
+  std::atomic<bool> gone_ = false;  // the client, or the server that would answer it
 };
 
 }  // namespace cke::serve

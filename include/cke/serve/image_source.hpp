@@ -2,6 +2,7 @@
 // image_source.hpp: the bytes of an image that a request has in it, or names.
 #pragma once
 
+#include <atomic>
 #include <functional>
 
 #include "../any_vision.hpp"
@@ -89,9 +90,17 @@ inline std::string bytes_of(const wanted_image& image, const request_limits& lim
   return bytes;
 }
 
-// Throws api_error that names the field.
+// Throws api_error if nobody waits for the request any more; null: somebody does.
+inline void need_client(const std::atomic<bool>* gone) {
+  if (gone && *gone)
+    throw api_error(503, "unavailable_error", "the request was given up: its client has gone, or the server ends", {},
+                    "cancelled");
+}
+
+// Throws api_error that names the field, and what need_client throws.
 inline read_image read_source(const wanted_image& image, const any_vision& vision, const request_limits& limits,
-                              const fetch_function& fetch, u64 owner) {
+                              const fetch_function& fetch, u64 owner, const std::atomic<bool>* gone) {
+  need_client(gone);
   const std::string bytes = bytes_of(image, limits, fetch);
   try {
     return vision.read(std::as_bytes(std::span(bytes)), image.field, {.owner = owner, .longest = image.longest});

@@ -57,7 +57,7 @@ inline constexpr route routes[] = {
      "The prompt that the model's template makes of a conversation."},
     {"GET", "/metrics", action::metrics, {}, false, text_type, "Counters, as Prometheus reads them."},
     {"GET", "/slots", action::slots, {}, false, json_type, "What runs in each slot."},
-    {"GET", "/facts", action::facts, {}, false, json_type, "The model, its memory and its plan."},
+    {"GET", "/facts", action::facts, {}, false, json_type, "The model and its memory."},
     {"GET", "/openapi.json", action::openapi, {}, true, json_type, "This interface, as an OpenAPI document."},
 };
 

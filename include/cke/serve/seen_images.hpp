@@ -31,16 +31,17 @@ inline std::vector<held_image> encoded(const read_image& image, const any_vision
 }  // namespace detail
 
 // Reads images one after the other, and encodes those that the model does not have; this may take seconds. Throws
-// api_error that names the field.
+// api_error that names the field, and what need_client throws: no further image is then begun.
 inline seen_images see(std::span<const wanted_image> images, const served_model& model, const request_limits& limits,
-                       u32 owner, metrics& count) {
+                       u32 owner, metrics& count, const std::atomic<bool>* gone) {
   seen_images out;
   u64 rows = 0;
   for (const wanted_image& wanted : images) {
-    const read_image image = read_source(wanted, *model.vision, limits, model.fetch, owner);
+    const read_image image = read_source(wanted, *model.vision, limits, model.fetch, owner, gone);
     // A prompt that cannot fit is refused before the rest of its images is read.
     if ((rows += image.rows()) > model.context) detail::need_fits(rows, model, "messages");
     out.outlines.push_back(image.outline);
+    need_client(gone);
     for (held_image& part : detail::encoded(image, *model.vision, count)) out.held.push_back(std::move(part));
   }
   return out;

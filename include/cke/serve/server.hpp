@@ -92,7 +92,8 @@ class server {
     }
   }
   // Does not wait: the response fits into the empty send buffer of a new socket.
-  static void turn_away(tcp::socket socket) {
+  void turn_away(tcp::socket socket) {
+    ++around_.answers.counts().refused;
     http_response r = refusal(overloaded("too many connections"), 11, false);
     r.prepare_payload();
     std::ostringstream text;

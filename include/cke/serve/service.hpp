@@ -65,15 +65,16 @@ class service {
   scheduler& work() { return work_; }
   const request_limits& limits() const { return limits_; }
 
-  // The response of all routes except the generating ones and the page. Throws api_error.
-  std::string answer(const route& r, std::string_view path, std::string_view text) const {
+  // The response of all routes except the generating ones and the page. `gone`: see need_client. Throws api_error.
+  std::string answer(const route& r, std::string_view path, std::string_view text,
+                     const std::atomic<bool>* gone = nullptr) const {
     switch (r.does) {
       case action::health: return dump({{"status", "ok"}});
       case action::models: return dump({{"object", "list"}, {"data", json::array({card()})}});
       case action::model: return model(path.substr(r.path.size()));
       case action::tokenize: return tokenize(checked(r, text));
       case action::detokenize: return detokenize(checked(r, text));
-      case action::apply_template: return apply_template(checked(r, text));
+      case action::apply_template: return apply_template(checked(r, text), gone);
       case action::metrics: return count_.text();
       case action::slots: return slots();
       case action::facts: return facts_;
@@ -110,11 +111,12 @@ class service {
     return t;
   }
 
-  // Reads and encodes the images of a task that has some: this may take seconds. Throws api_error.
-  void see(generation_task& t) const {
+  // Reads and encodes the images of a task that has some: this may take seconds. `gone`: see need_client. Throws
+  // api_error.
+  void see(generation_task& t, const std::atomic<bool>* gone = nullptr) const {
     const unseen_chat from = std::move(*t.unseen);
     t.unseen.reset();
-    write_chat(t, from.body, from.read.talk, serve::see(from.read.images, model_, limits_, t.owner, count_));
+    write_chat(t, from.body, from.read.talk, serve::see(from.read.images, model_, limits_, t.owner, count_, gone));
   }
 
  private:
@@ -174,12 +176,12 @@ class service {
                           "tokens", "invalid_value");
     return dump({{"content", detail::valid_utf8(model_.tokens.decode(ids))}});
   }
-  std::string apply_template(const json& body) const {
+  std::string apply_template(const json& body, const std::atomic<bool>* gone) const {
     const read_messages messages = messages_of(body);
     auto prompt = rendered(messages.talk, model_);
     std::vector<io::image_outline> outlines;
     for (const wanted_image& image : messages.images)
-      outlines.push_back(read_source(image, *model_.vision, limits_, model_.fetch, 0).outline);
+      outlines.push_back(read_source(image, *model_.vision, limits_, model_.fetch, 0, gone).outline);
     put_images(prompt, outlines, model_);
     return dump({{"prompt", to_string(prompt)}, {"tokens", model_.form->encode(prompt)}});
   }

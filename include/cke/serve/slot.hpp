@@ -14,6 +14,10 @@ inline u32 common_prefix(std::span<const u32> a, std::span<const u32> b) {
   return static_cast<u32>(std::ranges::mismatch(a, b).in1 - a.begin());
 }
 
+// Goes back to `position`, or farther, to where the states are: a rewind alone leaves the ids after that to be computed
+// all at once. Returns the position.
+inline u32 go_back(any_session& s, u32 position) { return s.rewind(s.rewind(position)); }
+
 // Belongs to the model's thread.
 class slot {
  public:
@@ -35,8 +39,8 @@ class slot {
         : token_counts{};
   }
 
-  // The ids of this prompt that need not be fed again. Caches are not shared across API keys: timing would disclose
-  // prompts.
+  // The ids of this prompt that need not be fed again, if their states are still there: begin() finds out. Caches are
+  // not shared across API keys: timing would disclose prompts.
   u32 reusable(const order& o) const {
     if (o.prompt_logprobs || o.embeds() || o.owner != owner_) return 0;
     const auto most = static_cast<u32>(o.prompt.size() - 1);  // the logits after the last id are needed
@@ -46,14 +50,13 @@ class slot {
   // slot is then free.
   void begin(std::shared_ptr<job> j, const tokenizer& tokens, const any_model& model, bool share, u64 now,
              std::unique_ptr<token_filter> filter) {
-    u32 kept = reusable(j->what);
+    u32 kept = go_back(*conversation_, reusable(j->what));
     if (share && !j->what.prompt_logprobs && j->what.prompt.size() > kept + 1) {
       auto fresh = model.open();
       if (conversation_->context() > model.context()) fresh->slide();
       if (const u32 found = fresh->recall(j->what.prompt); found > kept) conversation_ = std::move(fresh), kept = found;
     }
-    conversation_->rewind(kept);
-    if (smaller_ && owner_ != j->what.owner) smaller_->rewind(0);
+    if (smaller_) go_back(*smaller_, owner_ == j->what.owner ? common_prefix(smaller_->history(), j->what.prompt) : 0);
     owner_ = j->what.owner, last_used_ = now;
     text_ = before_ = 0;
     if (j->what.embeds()) pooled_.emplace(j->what.embed, static_cast<u32>(j->what.texts[0].size()), dim_ = model.dim());

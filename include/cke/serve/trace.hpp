@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fstream>
 #include <string>
+#include <utility>
 
 #include "../core/concat.hpp"
 #include "job.hpp"
@@ -17,12 +18,14 @@ namespace cke::serve {
 // Belongs to the model's thread.
 class trace_file {
  public:
-  // Replaces the file. Throws Error{file}.
-  explicit trace_file(const std::string& path) : path_(path), to_(path, std::ios::binary | std::ios::trunc) {
+  explicit trace_file(std::string path) : path_(std::move(path)) {}
+  // Replaces the file, before the first job. Throws Error{file}.
+  void begin() {
+    to_.open(path_, std::ios::binary | std::ios::trunc);
     to_ << R"([{"ph":"M","pid":1,"name":"process_name","args":{"name":"cke serve"}},)"
         << "\n"
         << R"({"ph":"M","pid":1,"tid":1,"name":"thread_name","args":{"name":"passes"}})";
-    if (!to_.flush()) throw Error(errc::file, path, {}, "a file that can be written", std::strerror(errno));
+    if (!to_.flush()) throw Error(errc::file, path_, {}, "a file that can be written", std::strerror(errno));
   }
   trace_file(const trace_file&) = delete;
   trace_file& operator=(const trace_file&) = delete;

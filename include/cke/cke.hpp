@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// cke.hpp: everything: the alphabet, every family, and all that runs them. Add hf.hpp for Hugging Face directories.
+// cke.hpp: the alphabet, every family of text models, and what runs them. Add hf.hpp for Hugging Face directories.
 #pragma once
 
 #include "any_model.hpp"

@@ -107,8 +107,8 @@ CKE_ENGINE_API int32_t cke_engine_detokenize(const cke_engine*, const uint32_t* 
 
 /* ---- requests ------------------------------------------------------------------------------------- */
 
-/* A request to `cke serve` (docs/serve.md), in this process: `path` is one of its POST routes, or /facts, /metrics or
- * /slots, and `body` its JSON. Answers that run at the same time share each pass over the weights, and each has the
+/* A request to `cke serve` (docs/serve.md), in this process: `path` is one of its routes, but for the
+ * page, and `body` its JSON. Answers that run at the same time share each pass over the weights, and each has the
  * bytes that it has alone. More:
  *   /generate: the body of /v1/completions, for one prompt, with json_schema (an object: the answer is JSON of that
  *   schema). Its parts are plain text, and the answer ends with cke_engine_answer_end. */
@@ -167,8 +167,9 @@ CKE_ENGINE_API int32_t cke_engine_session_save(const cke_engine_session*, const 
 CKE_ENGINE_API int32_t cke_engine_session_load(cke_engine_session*, const char* path,
                                                cke_engine_error*) CKE_ENGINE_NOEXCEPT;
 /* Feeds ids, and continues the session's text. `options`: JSON as of /generate, without a prompt. The parts are texts,
- * computed by cke_engine_answer_next; until the answer has ended or is freed, no other function takes the session. The
- * last id of an answer is not fed. */
+ * computed by cke_engine_answer_next. Until the answer has ended or is freed, no other function takes the session, but
+ * for _history and _position. Then the session has prompt and answer, as far as the context has room; an answer that is
+ * cancelled or freed early may lack its last id. */
 CKE_ENGINE_API cke_engine_answer* cke_engine_session_generate(cke_engine_session*, const uint32_t* ids, size_t count,
                                                               const char* options, size_t bytes,
                                                               cke_engine_error*) CKE_ENGINE_NOEXCEPT;

@@ -156,7 +156,7 @@ struct projector : maps<In, Out>, private checks::letter<projector<In, Hidden, O
 //   network = letters stacks letters          network<embedding, stack<...>, rms_norm, head>
 //   stack  = stack<N, Period...>             layer i is Period[i % size]
 //          | arrange<Order, Kinds...>        layer i is Kinds[Order[i]]
-// has a number in the checkpoint
+//   layer  = block<words...>                has a number in the checkpoint
 //   word   = residual<f, g>                  x + g(f(x))
 //          | sum<f, g>                       f(x) + g(x)
 //          | chain<f, g>                     g(f(x))

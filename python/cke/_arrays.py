@@ -26,7 +26,7 @@ def as_array(memory: Any, shape: Tuple[int, ...], writable: bool) -> FloatArray:
     try:
         import numpy
     except ImportError:
-        return view.cast("f", shape)
+        return view.cast("f", shape) if 0 not in shape else view.cast("f")  # a memoryview has no sides of length 0
     result: FloatArray = numpy.frombuffer(view, dtype=numpy.float32).reshape(shape)
     return result
 

@@ -75,6 +75,7 @@ def test_logits_without_numpy(tiny):
     program = ("import sys; sys.modules['numpy'] = None; import cke; m = cke.Model(sys.argv[1]); s = m.session();"
                "row = s.feed('The sea').logits; assert row.shape == (m.vocab_size,); rows = m.logits('The sea');"
                "assert rows.shape[1] == m.vocab_size and rows.tolist()[-1] == row.tolist();"
+               "assert s.feed_all([]).tolist() == [];"
                "print(cke.Decoder(m).step(5), len(m.embed('sea').tolist()) == m.dim)")
     done = subprocess.run([sys.executable, "-c", program, tiny], capture_output=True, text=True, timeout=300,
                           cwd=Path(__file__).parents[1])

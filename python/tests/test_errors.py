@@ -37,6 +37,13 @@ def test_parts_of_a_wrong_value(model):
         model.generate("Once", temprature=1)
 
 
+def test_plain_text_has_no_place_for_more(model):
+    for field, value in (("echo", True), ("logprobs", 2)):
+        with pytest.raises(cke.UsageError) as refused:
+            model.request("/generate", {"prompt": "Once", field: value})
+        assert refused.value.subject == field
+
+
 def test_prompts(model):
     for prompt, code in (([], "usage"), ([model.vocab_size], "usage"), ([1] * (model.context + 1), "context_overflow")):
         with pytest.raises(cke.Error) as refused:

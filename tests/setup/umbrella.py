@@ -10,7 +10,7 @@ from pathlib import Path
 LEFT_OUT = {"cke.hpp", "hf.hpp", "image_reader.hpp", "vision.hpp", "export.hpp", "door.hpp", "model_type.hpp", "page.hpp",
             "net_file.hpp"}
 HEAD = """// SPDX-License-Identifier: MIT
-// cke.hpp: everything: the alphabet, every family, and all that runs them. Add hf.hpp for Hugging Face directories.
+// cke.hpp: the alphabet, every family of text models, and what runs them. Add hf.hpp for Hugging Face directories.
 #pragma once
 
 """

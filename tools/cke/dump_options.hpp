@@ -8,7 +8,7 @@
 namespace cke::tool {
 
 inline void stepping_options_of(CLI::App& app, model_args& to, bool& fused) {
-  model_options_of(app, to);
+  model_options_of(app, to, checkpoint_help);
   app.add_option("-t,--threads", to.threads, thread_help)->check(number(0u, team::max_threads));
   app.add_option("-c,--context", to.context, "positions that rope's rules go by (the number of ids)")
       ->check(number(1u, 1u << 24));

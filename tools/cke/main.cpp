@@ -64,7 +64,7 @@ class commands {
 
     CLI::App& see = add("vision", "the features of images, as a text model reads them, to a .npy file",
                         [this] { vision(vision_); });
-    running_options_of(see, vision_.model);
+    running_options_of(see, vision_.model, checkpoint_help);
     const auto [pictures, clips] = image_options_of(see, vision_.shown);
     see.add_option("--pixels", vision_.pixels, "a .npy file with what a processor made of an image")
         ->type_name("FILE")
@@ -73,7 +73,7 @@ class commands {
     see.add_option("--grid", vision_.grid, "its frames, and rows and columns of patches")->type_name("T,H,W");
     mmproj_option_of(see, vision_.model.mmproj);
     see.add_flag("--pooled", vision_.pooled, "one row for an image, which SigLIP compares with texts");
-    auto* file = see.add_option("-o,--output", vision_.output, "the file: float32 [rows, width]");
+    auto* file = see.add_option("-o,--output", vision_.output, "the file: float32 [rows, width]")->type_name("FILE");
     auto* texts =
         see.add_option("--text", vision_.texts, "of SigLIP: print how well it fits each image; may be repeated")
             ->excludes(file)
@@ -115,7 +115,8 @@ class commands {
     d.add_option("--tokens", detokenize_.tokens, "ids, between commas")->required();
 
     CLI::App& m = add("template", "a conversation in the model's chat form", [this] { render_template(template_); });
-    m.add_option("MODEL", template_.path, "a Hugging Face directory, a .gguf file or a .jinja file")->required();
+    m.add_option("MODEL", template_.path, "a Hugging Face directory, a .gguf file, a bundle (.cke) or a .jinja file")
+        ->required();
     m.add_option("--messages", template_.messages, "a JSON file: [{\"role\": ..., \"content\": ...}, ...]")
         ->type_name("FILE")
         ->required();
@@ -161,7 +162,7 @@ class commands {
     q.add_option("-t,--threads", quantize_.threads, thread_help)->check(number(0u, team::max_threads));
 
     CLI::App& o = add("convert", "write a checkpoint in another file format", [this] { convert(convert_); });
-    o.add_option("MODEL", convert_.input, "a Hugging Face directory or a .gguf file")->required();
+    o.add_option("MODEL", convert_.input, checkpoint_help)->required();
     o.add_option("-o,--output", convert_.output,
                  "a name that is free: of a .gguf file, or of a directory with safetensors")
         ->type_name("FILE")
@@ -252,9 +253,7 @@ class commands {
     app->final_callback([this, f = std::move(f)] { chosen_ = f; });
     return *app;
   }
-  static void text_model(CLI::App& app, std::string& path) {
-    model_of(app, path, "a Hugging Face directory or a .gguf file");
-  }
+  static void text_model(CLI::App& app, std::string& path) { model_of(app, path, model_help); }
   void help() const {
     if (manual_) return put(manual_page(table_of(app_), CKE_VERSION));
     // App::help() would be that of the command that runs, which is this one.

@@ -66,6 +66,8 @@ inline CLI::Validator some_text(const char* what) {
           ""};
 }
 
+inline constexpr const char* model_help = "a Hugging Face directory, a .gguf file or a bundle (.cke)";
+inline constexpr const char* checkpoint_help = "a Hugging Face directory or a .gguf file";
 inline constexpr const char* thread_help = "threads (the cores that the process may use)";
 
 // A program of one model takes that one where none is named.
@@ -73,8 +75,8 @@ inline void model_of(CLI::App& app, std::string& to, const char* what) {
   to = own_bundle();
   app.add_option("MODEL", to, what)->required(to.empty());
 }
-inline void model_options_of(CLI::App& app, model_args& to) {
-  model_of(app, to.path, "a Hugging Face directory, a .gguf file or a bundle (.cke)");
+inline void model_options_of(CLI::App& app, model_args& to, const char* what = model_help) {
+  model_of(app, to.path, what);
   app.add_option("--format", to.numbers.format,
                  concat({"how weights are kept: ", listed(format_names()), " (as stored)"}))
       ->transform(CLI::IsMember(format_names(), CLI::ignore_case));
@@ -108,8 +110,8 @@ inline void size_options_of(CLI::App& app, model_args& to) {
   app.add_option("-c,--context", to.context, "positions (the model's, up to 4096)")->check(number(1u, 1u << 24));
   hint_options_of(app, to);
 }
-inline void running_options_of(CLI::App& app, model_args& to) {
-  model_options_of(app, to);
+inline void running_options_of(CLI::App& app, model_args& to, const char* what = model_help) {
+  model_options_of(app, to, what);
   app.add_option("-t,--threads", to.threads, thread_help)->check(number(0u, team::max_threads));
   size_options_of(app, to);
   app.add_flag("--verbose", to.verbose, "print the stages of loading with their seconds to standard error");

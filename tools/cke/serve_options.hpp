@@ -25,7 +25,10 @@ inline void serve_options_of(CLI::App& app, serve_args& to) {
       ->type_name("ADDRESS")
       ->check(ip_address)
       ->capture_default_str();
-  app.add_option("--port", to.port, "the port; 0: any that is free")->capture_default_str();
+  app.add_option("--port", to.port, "the port; 0: any that is free")
+      ->type_name("PORT")
+      ->check(number(0u, 65535u))
+      ->capture_default_str();
   app.add_option("--parallel", to.slots,
                  "answers at the same time; each has a cache that grows up to the whole context")
       ->check(number(1u, 256u))
@@ -74,7 +77,7 @@ inline void serve_options_of(CLI::App& app, serve_args& to) {
   app.footer(
       "Without other options it answers this machine alone, at http://127.0.0.1:8080: /v1/chat/completions, "
       "/v1/completions,\n"
-      "/v1/embeddings, /v1/models, /tokenize, /detokenize, /apply-template, /health, /metrics, /slots, "
+      "/v1/embeddings, /v1/models, /tokenize, /detokenize, /apply-template, /health, /metrics, /slots, /facts, "
       "/openapi.json. SIGTERM ends it in good order.");
 }
 

@@ -207,6 +207,9 @@ cke_engine_answer* cke_engine_ask(cke_engine* e, const char* path, const char* b
     if (!generates(r.does)) return new asked_answer(e->state, answers.answer(r, where, text));
     auto task = answers.task(r, plain ? with_grammar(text) : text, 0);
     if (task->unseen) answers.see(*task);
+    if (plain && (task->request.echo || task->request.how.logprobs))
+      throw Error(errc::usage, {}, task->request.echo ? "echo" : "logprobs", "nothing, where parts are plain text",
+                  "it");
     if (plain && task->orders.size() != 1)
       throw Error(errc::usage, {}, "prompt", "one, for one answer", concat({u64{task->orders.size()}}));
     return new asked_answer(e->state, std::move(task), plain);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include <cke/image/picture.hpp>
 #include <cke/io/json_schema.hpp>
 
 #include "built_unit.hpp"
@@ -52,15 +53,19 @@ model_args args_of(const char* path, const cke_engine_options* options) {
   return args;
 }
 
+// Those that cke run takes.
+constexpr u64 most_pixels = image::decode_limits{}.pixels;
+
 serve::request_limits limits_of_requests() {
   serve::request_limits limits;
   limits.body = std::size_t{1} << 30, limits.values = 1 << 26, limits.keys = 1 << 20;
+  limits.images = 1 << 20, limits.image_bytes = limits.body;
   return limits;
 }
 
 front_desk::front_desk(const model_args& args, const loaded_model& model, u32 slots, u32 draft,
                        const std::string& draft_model)
-    : parts_(args, model, {}) {
+    : parts_(args, model, {.image_pixels = most_pixels}) {
   if (!draft_model.empty() && draft) smaller_ = load_beside(draft_model, "draft_model", args, model, slots);
   work_.emplace(*model.engine, *model.tokens,
                 serve::scheduler_options{.slots = slots,
@@ -69,8 +74,8 @@ front_desk::front_desk(const model_args& args, const loaded_model& model, u32 sl
                                          .draft = draft,
                                          .smaller = smaller_ ? smaller_->engine.get() : nullptr},
                 count_);
-  service_.emplace(parts_.model, *work_, count_, limits_,
-                   served_facts(model, parts_, slots, served_options{}.image_pixels, limits_), CKE_VERSION, false);
+  service_.emplace(parts_.model, *work_, count_, limits_, served_facts(model, parts_, slots, most_pixels, limits_),
+                   CKE_VERSION, false);
 }
 
 engine_state::engine_state(const char* path, const cke_engine_options* o)

@@ -39,16 +39,18 @@ def memory_of_server(args, model):
     """Bytes of /proc/PID/smaps_rollup after an answer."""
     words = [args.cke, "serve", model, "--port", "0", "-t", str(args.threads), "-c", "4096"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as server:
-        address = None
-        for line in server.stdout:
-            if found := re.search(r"http://[\d.]+:\d+", line):
-                address = found[0]
-                break
-        body = json.dumps({"prompt": [1, 2, 3], "max_tokens": 8, "temperature": 0}).encode()
-        request = urllib.request.Request(address + "/v1/completions", body, {"Content-Type": "application/json"})
-        urllib.request.urlopen(request).read()
-        text = Path(f"/proc/{server.pid}/smaps_rollup").read_text()
-        server.terminate()
+        try:
+            address = None
+            for line in server.stdout:
+                if found := re.search(r"http://[\d.]+:\d+", line):
+                    address = found[0]
+                    break
+            body = json.dumps({"prompt": [1, 2, 3], "max_tokens": 8, "temperature": 0}).encode()
+            request = urllib.request.Request(address + "/v1/completions", body, {"Content-Type": "application/json"})
+            urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request).read()
+            text = Path(f"/proc/{server.pid}/smaps_rollup").read_text()
+        finally:
+            server.terminate()
         server.stdout.read()
     return {key: int(kb) * 1024 for key, kb in re.findall(r"(\w+): +(\d+) kB", text)}
 

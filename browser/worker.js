@@ -42,6 +42,7 @@ async function start() {
   };
   const set = (at, bytes) => new Uint8Array(memory.buffer, at, bytes.length).set(bytes);
   call("_initialize");
+  if (file.size >= 2 ** 32) throw new Error(`the file has ${file.size} bytes; a page has room for less than 4 GiB`);
   const slice = 1 << 26, place = call("cke_file", file.size) >>> 0;  // addresses from 2 GiB on come as negative numbers
   for (let at = 0; at < file.size; at += slice) set(place + at, new Uint8Array(await file.slice(at, at + slice).arrayBuffer()));
   call("cke_load", context);

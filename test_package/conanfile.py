@@ -25,4 +25,4 @@ class Consumer(ConanFile):
     def test(self):
         if can_run(self):
             model = join(self.recipe_folder, "..", "assets", "tiny")
-            self.run(f"{join(self.cpp.build.bindir, 'consumer')} {model}", env="conanrun")
+            self.run(f'"{join(self.cpp.build.bindir, "consumer")}" "{model}"', env="conanrun")

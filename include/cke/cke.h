@@ -153,7 +153,8 @@ CKE_API cke_facts cke_model_facts(const cke_model*) CKE_NOEXCEPT;
 CKE_API int32_t cke_model_plan_json(const cke_options*, void (*write)(void* user, const char* text, size_t bytes),
                                     void* user, cke_error*) CKE_NOEXCEPT;
 
-/* From the next pass of any session on, each thread calls `take` for each step; null stops it. */
+/* From the next pass of any session on, each thread calls `take` for each step; null stops it. Of an
+ * unrolled model (cke::unrolled) nothing is called. */
 CKE_API void cke_model_watch(const cke_model*, cke_trace take, void* user) CKE_NOEXCEPT;
 
 CKE_API cke_session* cke_session_create(const cke_model*, cke_error*) CKE_NOEXCEPT;

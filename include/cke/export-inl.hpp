@@ -122,7 +122,11 @@ CKE_ONCE cke_image* image_find(const cke_model* m, const uint64_t* key, cke_erro
   });
 }
 
-CKE_ONCE void model_watch(const cke_model* m, cke_trace take, void* user) noexcept { of(m)->watch({take, user}); }
+CKE_ONCE void model_watch(const cke_model* m, cke_trace take, void* user) noexcept {
+  try {
+    of(m)->watch({take, user});
+  } catch (const Error&) {}  // of an unrolled model, which has no steps to tell
+}
 
 CKE_ONCE cke_session* session_create(const cke_model* m, cke_error* e) noexcept {
   return pointer<cke_session>(e, [&] { return new runtime::sequence(of(m)); });

@@ -80,7 +80,7 @@ template <class M, class Formats, dtype KV, bool Fused = false, class Isa = isa:
                             &r};
         if (take(user, &step)) throw ended();
       };
-      runtime::sequence_state sequence(states::facts, l.pages, {.context = limits.context});
+      runtime::sequence_state sequence(states::facts, l.pages, limits);
       try {
         for (std::size_t at = 0; at < count; at += limits.chunk) {
           const auto part = all.subspan(at, std::min<std::size_t>(limits.chunk, count - at));

@@ -9,9 +9,12 @@
 namespace cke::door {
 
 template <class M, class Formats = F32, class Isa = isa::native> struct exported_trainer {
+  struct given_tensor {
+    u64 at, numbers;  // at: its place in the trainer's index
+  };
   struct trained {
     trainer<M, Formats, Isa> of;
-    std::vector<u64> sizes;  // numbers of each tensor
+    std::vector<given_tensor> tensors;  // as they were given
   };
   using part = typename trainer<M, Formats, Isa>::part;
 
@@ -25,14 +28,14 @@ template <class M, class Formats = F32, class Isa = isa::native> struct exported
       const trainer_options options = options_of(o);
       low_rank_options added;
       if (o) added = {o->rank, o->alpha, o->targets ? std::string_view(o->targets) : std::string_view{}, o->seed};
-      std::vector<u64> sizes;
-      for (const tensor_ref& t : index.tensors()) {
+      std::vector<given_tensor> given;
+      for (const cke_tensor& t : std::span(tensors, count)) {
         u64 numbers = 1;
-        for (const u64 n : t.shape) numbers *= n;
-        sizes.push_back(numbers);
+        for (u32 d = 0; d < t.rank; ++d) numbers *= t.shape[d];
+        given.push_back({index.number_of(t.name), numbers});
       }
       const naming as = names == CKE_NAMES_GGUF ? naming::gguf : naming::hf;
-      return new trained{trainer<M, Formats, Isa>(index, source, as, options, added), std::move(sizes)};
+      return new trained{trainer<M, Formats, Isa>(index, source, as, options, added), std::move(given)};
     });
   }
   static trainer_options options_of(const cke_train_options* o) {
@@ -109,13 +112,13 @@ template <class M, class Formats = F32, class Isa = isa::native> struct exported
       throw Error(errc::usage, {}, "part", "CKE_PART_...", std::to_string(which));
     return static_cast<part>(which);
   }
-  static part checked(const cke_trainer* t, int32_t which, std::size_t index, std::size_t count) {
-    const auto& sizes = of(t).sizes;
-    if (index >= sizes.size())
-      throw Error(errc::usage, {}, "tensor", "less than " + std::to_string(sizes.size()), std::to_string(index));
-    if (count != sizes[index])
-      throw Error(errc::usage, {}, "numbers of the tensor", std::to_string(sizes[index]), std::to_string(count));
-    return checked(which);
+  static u64 place_of(const cke_trainer* t, std::size_t index, std::size_t count) {
+    const auto& all = of(t).tensors;
+    if (index >= all.size())
+      throw Error(errc::usage, {}, "tensor", "less than " + std::to_string(all.size()), std::to_string(index));
+    if (count != all[index].numbers)
+      throw Error(errc::usage, {}, "numbers of the tensor", std::to_string(all[index].numbers), std::to_string(count));
+    return all[index].at;
   }
   static const train::added_tensor& added_of(const cke_trainer* t, std::size_t index) {
     const auto all = of(t).of.added_tensors();
@@ -138,11 +141,11 @@ template <class M, class Formats = F32, class Isa = isa::native> struct exported
   }
   static int32_t read(cke_trainer* t, int32_t which, std::size_t index, float* to, std::size_t count, int32_t* any,
                       cke_error* e) noexcept {
-    return status(e, [&] { *any = of(t).of.read(index, checked(t, which, index, count), to); });
+    return status(e, [&] { *any = of(t).of.read(place_of(t, index, count), checked(which), to); });
   }
   static int32_t write(cke_trainer* t, int32_t which, std::size_t index, const float* from, std::size_t count,
                        cke_error* e) noexcept {
-    return status(e, [&] { of(t).of.write(index, checked(t, which, index, count), from); });
+    return status(e, [&] { of(t).of.write(place_of(t, index, count), checked(which), from); });
   }
   static int32_t resume(cke_trainer* t, uint64_t steps, cke_error* e) noexcept {
     return status(e, [&] { of(t).of.resume(steps); });

@@ -1,24 +1,12 @@
 // SPDX-License-Identifier: MIT
 // own_queries.cpp: queries and keys that are normed as whole rows, which each thread does for itself when it decodes,
 // where threads share the keys of a head (beyond run_keys).
-#include "sameness.hpp"
+#include "whole_rows.hpp"
 
 using namespace cke;
 using namespace cke::kernels;
 
 namespace own_queries {
-
-inline constexpr attention_options attend{.dim = 96,
-                                          .heads = 4,
-                                          .kv_heads = 2,
-                                          .head_dim = 24,
-                                          .rope = {.dims = 24, .theta = 1e4},
-                                          .qk_norm = {.eps = 1e-6, .together = true}};
-struct whole_rows : network<embedding<131, 96>,
-                            stack<2,
-                                  block<residual<attention<attend>, rms_norm<96, 1e-6>>,
-                                        residual<gated_mlp<96, 160, activation::silu>, rms_norm<96, 1e-6>>>>,
-                            rms_norm<96, 1e-6>, head<96, 131, false>> {};
 
 TEST_CASE("sameness: whole rows of queries and keys are normed: threads, chunks, decoding behind run_keys") {
   sameness::machine<F32, dtype::f32, isa::native, 2 * run_keys + 150, whole_rows>::check_matrix({2, 3}, {9, 512});

@@ -11,6 +11,7 @@
 #include "../runtime/latent_model.hpp"
 #include "../runtime/recurrent_model.hpp"
 #include "sameness.hpp"
+#include "whole_rows.hpp"
 
 using namespace cke;
 using namespace cke::text;
@@ -75,8 +76,9 @@ template <class M, class Formats, u32 length = 310> struct family {
     return std::make_shared<typename together::loaded>(from.index(), "random", naming::hf, names_of<M>(), o);
   }
 
-  // Prefill in chunks, decoding, and three sequences in one pass, on every rank; rank 0's logits are compared.
-  static void check(std::initializer_list<u32> counts) {
+  // Prefill in chunks, decoding, and three sequences in one pass, on every rank; rank 0's logits are compared. Ranks
+  // have `threads` threads, or one more.
+  static void check(std::initializer_list<u32> counts, u32 threads = 1) {
     static const auto tensors = random_model::tensors::of<program>();
     const std::vector<float> want = alone::decoded(alone::load(1, 1, 1));
     for (const u32 ranks : counts) {
@@ -84,7 +86,7 @@ template <class M, class Formats, u32 length = 310> struct family {
       meeting m(ranks);
       std::vector<float> prefilled, decoded, batched[3];
       on_ranks(m, ranks, [&](u32 rank, const rank_link& link) {
-        const auto model = load(tensors, link, 1 + rank % 2, 70, 16);
+        const auto model = load(tensors, link, threads + rank % 2, 70, 16);
         const std::vector<float> all = together::prefilled(model);
         std::vector<float> one;
         typename together::sequence s(model);
@@ -122,6 +124,9 @@ struct scaled : network<embedding<131, 96>, scale<96, 9.5f>,
 TEST_CASE("sameness: ranks: embeddings that are scaled") { ranks_test::family<ranks_test::scaled, F32>::check({2, 3}); }
 TEST_CASE_TEMPLATE("sameness: ranks: dense, with windows", formats, F32, BF16, Q8_0) {
   ranks_test::family<random_model::mixed, formats>::check({2, 3, 5});
+}
+TEST_CASE("sameness: ranks: whole rows of queries and keys are normed, by several threads") {
+  ranks_test::family<own_queries::whole_rows, F32>::check({2, 3}, 2);
 }
 TEST_CASE("sameness: ranks: a rank packs its part of the weights, and touches no memory of the others'") {
   using family = ranks_test::family<random_model::wide, F32>;

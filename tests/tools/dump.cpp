@@ -145,6 +145,29 @@ TEST_CASE("dump, bisect: more ids than the rows of one block of logits") {
   CHECK_MESSAGE(less.out.find(" values are right; 1 are not in the reference\n") != less.out.npos, show(less));
 }
 
+TEST_CASE("dump: a pass of more ids than a model takes at once has pages for all of them") {
+  const scratch dir;
+  const fs::path gemma = dir.copy(families + "gemma3_text", "gemma3_text");
+  std::string config = content(gemma / "config.json");
+  const std::string limit = "\"max_position_embeddings\": 128";
+  REQUIRE(config.find(limit) != config.npos);
+  write(gemma / "config.json", config.replace(config.find(limit), limit.size(), "\"max_position_embeddings\": 2048"));
+  std::string all = "1";
+  for (int i = 1; i < 700; ++i) all += ',' + std::to_string(i % 50 + 1);
+  for (const std::string& model : {gemma.string(), families + "mamba2"}) {
+    CAPTURE(model);
+    const fs::path whole = dir / (fs::path(model).filename().string() + "-whole"), parts = whole.string() + "-parts";
+    const auto dumped = [&](const fs::path& to, std::vector<std::string> more) {
+      more.insert(more.begin(), {"dump", model, "--format", "f32", "--tokens", all, "-o", to, "--ops", "*logits*"});
+      const result r = command::run_cke(more);
+      CHECK_SUCCESS(r);
+    };
+    dumped(whole, {});
+    dumped(parts, {"--chunk", "64"});
+    CHECK_SUCCESS(command::run_cke({"compare", whole, parts, "--tolerance", "0"}));
+  }
+}
+
 TEST_CASE("dump --list: names without weights or ids; as JSON with registers and weights") {
   const result text = command::run_cke({"dump", qwen, "--list"});
   CHECK_SUCCESS(text);

@@ -212,7 +212,7 @@ bool stamp_of_file(const std::string& path, u64& bytes, i64& modified) {
   struct stat is{};
   if (::stat(path.c_str(), &is) != 0) return false;
   bytes = static_cast<u64>(is.st_size);
-  modified = i64{is.st_mtim.tv_sec} * 1'000'000'000 + is.st_mtim.tv_nsec;
+  modified = std::max<i64>(0, i64{is.st_mtim.tv_sec} * 1'000'000'000 + is.st_mtim.tv_nsec);  // may be before 1970
   return true;
 }
 

@@ -35,7 +35,12 @@ class entry_lock {
   explicit entry_lock(const std::string& path)
       : file_(open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600)) {
     if (file_ < 0) throw Error(errc::file, path, {}, "a file that can be locked", std::strerror(errno));
-    while (flock(file_, LOCK_EX) < 0 && errno == EINTR) {}
+    int status;
+    while ((status = flock(file_, LOCK_EX)) < 0 && errno == EINTR) {}
+    if (status == 0) return;
+    const int why = errno;  // as on file systems of other machines, some of which have no locks
+    close(file_);
+    throw Error(errc::file, path, {}, "a file that can be locked; CKE_CACHE names another folder", std::strerror(why));
   }
   ~entry_lock() { close(file_); }
   entry_lock(const entry_lock&) = delete;

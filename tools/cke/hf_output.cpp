@@ -31,8 +31,12 @@ std::string without_slash(std::string path) {
   return path;
 }
 
-// Not every text beside a config is the model's: it may be what the model is trained on.
-bool goes_along(const fs::path& file) {
+bool is_small(const fs::path& file) {
+  const std::string name = file.filename(), type = file.extension();
+  if (name.ends_with(".safetensors.index.json")) return false;
+  return type == ".json" || type == ".txt" || type == ".jinja" || type == ".model";
+}
+bool is_known(const fs::path& file) {
   static constexpr std::string_view names[] = {"config.json",
                                                "generation_config.json",
                                                "tokenizer.json",
@@ -42,11 +46,12 @@ bool goes_along(const fs::path& file) {
                                                "vocab.json",
                                                "vocab.txt",
                                                "merges.txt",
+                                               "tekken.json",
                                                "chat_template.json",
                                                "processor_config.json",
                                                "preprocessor_config.json",
-                                               "modules.json",
                                                "video_preprocessor_config.json",
+                                               "modules.json",
                                                "sentence_bert_config.json",
                                                "config_sentence_transformers.json"};
   const std::string type = file.extension();
@@ -84,12 +89,13 @@ void new_folder::commit() {
               concat({std::strerror(why == EINVAL ? EEXIST : why), "; what should have it is ", done}));
 }
 
-void copy_small_files(const std::string& from_path, const std::string& to_path) {
+void copy_small_files(const std::string& from_path, const std::string& to_path, small_files which) {
   const fs::path from = from_path, to = to_path;
   for (const fs::path folder : {"", "additional_chat_templates", "1_Pooling"}) {
     if (!fs::is_directory(from / folder)) continue;
     for (const auto& entry : fs::directory_iterator(from / folder)) {
-      if (!entry.is_regular_file() || !goes_along(entry.path())) continue;
+      if (!entry.is_regular_file() || !is_small(entry.path())) continue;
+      if (which == small_files::known && !is_known(entry.path())) continue;
       fs::create_directories(to / folder);
       fs::copy_file(entry.path(), to / folder / entry.path().filename());
     }

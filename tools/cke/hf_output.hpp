@@ -31,8 +31,10 @@ class new_folder {
   std::string path_, partial_;
 };
 
-// The files beside the weights: config, tokenizer, templates.
-void copy_small_files(const std::string& from, const std::string& to);
+// The files beside the weights: config, tokenizer, templates. Beside a config that is trained from there may also be
+// what it is trained on: then only files of known names are the model's.
+enum class small_files { all, known };
+void copy_small_files(const std::string& from, const std::string& to, small_files which = small_files::all);
 
 // config.json of a checkpoint whose matrices are now f32 or bf16.
 std::string config_text(const hf_files& files, const std::string& type);

@@ -28,7 +28,7 @@ void write_text(const std::string& path, const std::string& text) {
 }
 
 void save_weights(const opened_trainer& t, const std::string& model, const std::string& folder) {
-  copy_small_files(model, folder);
+  copy_small_files(model, folder, small_files::known);
   write_text(folder + "/config.json", config_text(read_hf_files(model), "f32"));
   const auto ours = t.from.tensors.tensors();
   std::vector<float> numbers;

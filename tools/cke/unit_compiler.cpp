@@ -42,27 +42,30 @@ std::string cpu_features() {
   return text;
 }
 
+// Folders with colons between them.
+void add_folders(std::string_view list, std::vector<std::string>& to) {
+  for (std::size_t at = 0; at <= list.size();) {
+    const std::size_t end = std::min(list.find(':', at), list.size());
+    if (end > at) to.emplace_back(list.substr(at, end - at));
+    at = end + 1;
+  }
+}
+
 std::vector<std::string> include_directories() {
   std::vector<std::string> found;
-  if (const std::string given = environment("CKE_INCLUDE"); !given.empty()) {
-    for (std::size_t at = 0; at <= given.size();) {
-      const std::size_t end = std::min(given.find(':', at), given.size());
-      if (end > at) found.push_back(given.substr(at, end - at));
-      at = end + 1;
-    }
-    return found;
-  }
+  if (const std::string given = environment("CKE_INCLUDE"); !given.empty()) return add_folders(given, found), found;
   // What is installed brings its headers along; what is in a build folder uses those that it was built from.
   std::error_code ignored;
   const fs::path prefix = own_file().parent_path().parent_path();
   if (fs::exists(prefix / "include/cke/export.hpp", ignored)) {
     found.push_back(prefix / "include");
     if (const fs::path xsimd = prefix / "share/cke/cmake/xsimd/include"; fs::exists(xsimd, ignored))
-      return found.push_back(xsimd), found;
+      found.push_back(xsimd);
   } else {
     found.push_back(CKE_INCLUDE_DIR);
   }
-  found.push_back(CKE_XSIMD_DIR);
+  if (found.size() == 1) add_folders(CKE_XSIMD_DIRS, found);
+  add_folders(CKE_BOOST_DIRS, found);
   return found;
 }
 

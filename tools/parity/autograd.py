@@ -321,7 +321,9 @@ def finite_difference(model, batch):
                 parameter.add_(direction, alpha=step)
                 ends.append(loss_of(model, batch).item())
             slope = (ends[0] - ends[1]) / (2 * FINITE_STEP)
-            worst = max(worst, (abs(slope - (gradient * direction).sum().item()) / whole, name))
+            error = abs(slope - (gradient * direction).sum().item()) / whole
+            if error > worst[0] or error != error:  # a NaN is worse than any number
+                worst = error, name
     return worst
 
 

@@ -62,6 +62,8 @@ def array(args, *line):
 def difference(ours, theirs):
     if ours.shape != theirs.shape:
         raise Failed(f"{list(ours.shape)} numbers, not {list(theirs.shape)}")
+    if not np.isfinite(ours).all():
+        raise Failed("numbers that are not finite")
     return float(np.abs(ours - theirs).max())
 
 
@@ -165,7 +167,6 @@ def compare(args, made, model):
             compare_case(args, made, model, case, inputs, found)
     except (Failed, json.JSONDecodeError, subprocess.TimeoutExpired, OSError) as error:
         said = str(error)
-    # A NaN makes each of these false.
     good = (not said and found["pixels"] <= PIXELS and found["pooled"] <= FILES and found["files"] <= FILES
             and found["logits"] <= LOGITS and found["ids"] == 0 and found["greedy"] == 0)
     cells = [f"{found[c]:.1e}" for c in COLUMNS[:4]] + ["equal" if found[c] == 0 else f"{found[c]} differ" for c in COLUMNS[4:]]

@@ -56,6 +56,8 @@ constexpr cut_step cut_of(const code& c, u32 at) {
     case opcode::head_norm:
     case opcode::rope:
     case opcode::head_norm_rope:  // cut where its input is
+      // Rows that each thread norms whole for itself: what one thread turns, no other can store or attend with.
+      if (is_per_thread(c, form::decode, i.in[0])) return cut(rank_cut::heads, head_units(i.p));
       for (u32 k = at; k-- > 0;)
         if (c.ops[k].out.has(i.in[0])) {
           const cut_step writer = cut_of(c, k);

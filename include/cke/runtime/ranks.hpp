@@ -88,6 +88,7 @@ template <class Isa> class many_ranks {
   // After the barrier that ends step end - 1: all ranks get what the steps since the exchange before have written in
   // parts, if the others may wait no longer for it. Ends with a barrier, if there was anything.
   template <class E, class S> void exchange(E& on, const S& s, u32 end) {
+    if (link_.count == 1) return;
     const exchange_table& what = exchanged_[s.index];
     u32 first = end;
     for_each_run(*s.table.c, s.phases(), [&](u32 from, u32 to) { first = to == end ? from : first; });

@@ -86,12 +86,12 @@ class completion_reply final : public generation_reply {
   }
   // The best answers to a prompt, of all that were made.
   std::vector<std::size_t> best_of(std::size_t first) const {
-    std::vector<std::size_t> of_prompt(request_.made);
-    std::iota(of_prompt.begin(), of_prompt.end(), first);
-    const auto worse = [&](std::size_t i) { return -counts(i).logprob / std::max(1u, counts(i).generated); };
-    if (request_.how.ranked) std::ranges::stable_sort(of_prompt, {}, worse);
-    of_prompt.resize(request_.n);
-    return of_prompt;
+    const auto mean = [&](u32 i) { return counts(first + i).logprob / std::max(1u, counts(first + i).generated); };
+    std::vector<std::size_t> best;
+    for (const u32 i :
+         stable_order(request_.made, [&](u32 a, u32 b) { return request_.how.ranked && mean(a) > mean(b); }))
+      if (best.size() < request_.n) best.push_back(first + i);
+    return best;
   }
 
   std::vector<state> states_;

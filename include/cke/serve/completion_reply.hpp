@@ -2,8 +2,7 @@
 // completion_reply.hpp: the answer of /v1/completions.
 #pragma once
 
-#include <numeric>
-
+#include "../core/stable_order.hpp"
 #include "reply.hpp"
 
 namespace cke::serve {

@@ -65,6 +65,15 @@ TEST_CASE("pattern splitter: Oniguruma's dialect") {
   CHECK(cut({{"[^]a]+"}}, "b]a") == pieces{"b", "]a"});
 }
 
+TEST_CASE("pattern splitter: words have marks and connectors, as in Oniguruma") {
+  const pieces words{"नमस्ते", " ", "a‿b", " ", "Ⅷ"};
+  CHECK(cut({{"\\w+"}}, "नमस्ते a‿b Ⅷ") == words);
+  CHECK(cut({{"[\\w]+"}}, "नमस्ते a‿b Ⅷ") == words);
+  CHECK(cut({{"\\W+"}}, "नमस्ते a‿b Ⅷ") == words);
+  CHECK(cut({{"\\b"}}, "नमस्ते a‿b Ⅷ") == words);
+  CHECK(cut({{"\\B"}}, "ते, b") == pieces{"त", "े,", " b"});
+}
+
 TEST_CASE("pattern splitter: bytes that are no text stay, in order") {
   const std::string text = "ab\xff\xc3 12\xe2\x82";
   std::string joined;

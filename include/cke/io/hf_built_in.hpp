@@ -75,7 +75,8 @@ inline bool is_byte_level(const text_recipe& recipe, vocabulary& v) {
 // SentencePiece-style BPE: a normaliser or a Metaspace turns spaces into "▁", and pieces are not cut.
 inline bool is_sentencepiece(const text_recipe& recipe, vocabulary& v) {
   const auto* bpe = std::get_if<modelling::bpe>(&recipe.model);
-  if (!bpe || !bpe->continuing.empty() || !bpe->end_of_word.empty() || v.ignore_merges || recipe.cuts.size() > 1)
+  if (!bpe || !bpe->continuing.empty() || !bpe->end_of_word.empty() || v.ignore_merges || v.merges.empty() ||
+      recipe.cuts.size() > 1)  // an spm without merges goes by scores
     return false;
   // Without an unknown token, the neighbours of an unknown character would become adjacent and could merge.
   if (v.unknown == no_token && !bpe->byte_fallback) return false;

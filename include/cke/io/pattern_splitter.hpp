@@ -70,11 +70,11 @@ class pattern final : public matcher {
     return name.size() > 2 && letters && name != "Any" ? name : std::string_view{};
   }
 
-  // Translates from Oniguruma, the dialect of tokenizers: white space is Unicode's, a script is its own characters
-  // only, and [a&&[^b]] is a without b. Other nested sets are refused, and so is \\h, which is a hex digit there and a
-  // space in PCRE2.
+  // Translates from Oniguruma, the dialect of tokenizers: white space is Unicode's, words have marks and connectors,
+  // which versions of PCRE2 see differently, a script is its own characters only, and [a&&[^b]] is a without b. Other
+  // nested sets are refused, and so is \\h, which is a hex digit there and a space in PCRE2.
   static std::string in_pcre(std::string_view pattern, const std::string& file) {
-    static constexpr std::string_view space = "\\t-\\r\\x{85}\\p{Z}";
+    static constexpr std::string_view space = "\\t-\\r\\x{85}\\p{Z}", word = "\\p{L}\\p{M}\\p{N}\\p{Pc}";
     std::string out;
     std::size_t opened = std::string::npos;  // index in `out` where the current character class starts
     for (std::size_t i = 0; i < pattern.size(); ++i) {
@@ -84,6 +84,14 @@ class pattern final : public matcher {
         out += in_class ? std::string(space) : '[' + std::string(space) + ']', ++i;
       } else if (left.starts_with("\\S") && !in_class) {
         out += "[^" + std::string(space) + ']', ++i;
+      } else if (left.starts_with("\\w")) {
+        out += in_class ? std::string(word) : '[' + std::string(word) + ']', ++i;
+      } else if (left.starts_with("\\W") && !in_class) {
+        out += "[^" + std::string(word) + ']', ++i;
+      } else if ((left.starts_with("\\b") || left.starts_with("\\B")) && !in_class) {  // a word begins or ends, or not
+        const std::string in_word = '[' + std::string(word) + ']', other = left[1] == 'b' ? "!" : "=",
+                          same = left[1] == 'b' ? "=" : "!";
+        out += "(?:(?<=" + in_word + ")(?" + other + in_word + ")|(?<!" + in_word + ")(?" + same + in_word + "))", ++i;
       } else if (left.size() > 1 && left[0] == '\\' && left[1] != 'h' && left[1] != 'H') {
         out += left.substr(0, 2), ++i;
         if (const std::string_view name = script_name(left); !name.empty())

@@ -37,7 +37,7 @@ class regex_reader {
     do all.push_back(items(depth));
     while (take('|'));
     // In ^a|b$ each anchor binds to one alternative.
-    if (all.size() > 1 && depth == 0 && (text_.starts_with('^') || text_.ends_with('$'))) refuse();
+    if (all.size() > 1 && depth == 0 && (text_.starts_with('^') || text_.substr(at_).starts_with('$'))) refuse();
     return all.size() == 1 ? all[0] : gbnf::either(all);
   }
   std::string items(u32 depth) {

@@ -63,7 +63,7 @@ class added_tokens {
       if (token.lstrip) begin = std::max(done, space_before(text, begin));
       if (token.rstrip) end = detail::skip_while(text, end, is_space);
       if (done < begin) on_text(text.substr(done, begin - done));
-      on_token(token.id);
+      if (begin < end) on_token(token.id);  // else that was white space, too, and nothing is left of it
       done = end;
     }
     if (done < text.size()) on_text(text.substr(done));

@@ -20,7 +20,6 @@ class spm_model {
     bytes_.fill(no_token);
     for (u32 id = 0; id < v.tokens.size(); ++id)
       if (v.types[id] == token_type::byte) bytes_[static_cast<u32>(byte_token_value(v.tokens[id]))] = id;
-    has_bytes_ = std::count(bytes_.begin(), bytes_.end(), no_token) == 0;
     if (v.merges.empty()) rank_scores();
     spaces_lead_ =
         std::none_of(v.tokens.begin(), v.tokens.end(), [](std::string_view t) { return find_word_end(t) < t.size(); });
@@ -53,6 +52,10 @@ class spm_model {
       ranks_[order[i]] = i > 0 && scores[order[i]] == scores[order[i - 1]] ? ranks_[order[i - 1]] : i;
   }
 
+  bool has_bytes(std::string_view text) const {
+    return std::all_of(text.begin(), text.end(), [&](char c) { return bytes_[static_cast<u8>(c)] != no_token; });
+  }
+
   void encode_word(std::string_view word, merger& merger, std::vector<u32>& out) const {
     merger.clear();
     for (u32 at = 0; at < word.size();) {
@@ -69,11 +72,12 @@ class spm_model {
 
     bool after_unknown = false;
     merger.each([&](const merger::symbol& s) {
-      const bool unknown = s.id == no_token && !has_bytes_;
+      const std::string_view spelled = word.substr(s.begin, s.size);
+      const bool by_bytes = s.id == no_token && has_bytes(spelled), unknown = s.id == no_token && !by_bytes;
       if (s.id != no_token) {
         out.push_back(s.id);
-      } else if (has_bytes_) {
-        for (const char c : word.substr(s.begin, s.size)) out.push_back(bytes_[static_cast<u8>(c)]);
+      } else if (by_bytes) {
+        for (const char c : spelled) out.push_back(bytes_[static_cast<u8>(c)]);
       } else if (vocabulary_->unknown != no_token && !(after_unknown && vocabulary_->fuse_unknown)) {
         out.push_back(vocabulary_->unknown);
       }
@@ -85,7 +89,6 @@ class spm_model {
   merge_table merges_;
   token_table tokens_;
   std::array<u32, 256> bytes_{};
-  bool has_bytes_ = false;
   bool spaces_lead_ = false;
   plain_list<u32> ranks_;  // by id, derived from the scores
 };

@@ -8,21 +8,21 @@
 
 namespace cke::text::detail {
 
-// The ids of byte tokens; usable only if every byte has one.
+// The ids of byte tokens. A text is spelled in them only if each of its bytes has one.
 class byte_tokens {
  public:
   explicit byte_tokens(const vocabulary& v) {
     ids_.fill(no_token);
     for (u32 id = 0; id < v.tokens.size(); ++id)
       if (v.types[id] == token_type::byte) ids_[static_cast<u32>(byte_token_value(v.tokens[id]))] = id;
-    complete_ = std::ranges::count(ids_, no_token) == 0;
   }
-  bool complete() const { return complete_; }
+  bool has(std::string_view text) const {
+    return std::ranges::all_of(text, [&](char byte) { return (*this)[byte] != no_token; });
+  }
   u32 operator[](char byte) const { return ids_[static_cast<u8>(byte)]; }
 
  private:
   std::array<u32, 256> ids_{};
-  bool complete_ = false;
 };
 
 // Scratch memory for encoding; reuse it for many pieces.
@@ -60,7 +60,7 @@ class character_bpe {
       if (const u32 id = tokens_.find(character); id != no_token) {
         end_unknown();
         symbols.append(size, id);
-      } else if (options_->byte_fallback && bytes_.complete()) {
+      } else if (options_->byte_fallback && bytes_.has(character)) {
         for (const char byte : character) symbols.append(1, bytes_[byte]);
       } else if (v.unknown != no_token) {
         if (unknown_to == unknown_from) unknown_from = at;
@@ -119,17 +119,19 @@ class unigram_model {
     }
 
     const auto from = static_cast<std::ptrdiff_t>(out.size());
-    bool after_unknown = false;  // from right to left: adjacent unknown characters merge
-    for (auto end = static_cast<u32>(piece.size()); end > 0; end = paths[end].begin) {
+    for (auto end = static_cast<u32>(piece.size()); end > 0;) {  // from right to left
       const u32 token = paths[end].token;
+      u32 begin = paths[end].begin;
+      while (token == no_token && begin > 0 && paths[begin].token == no_token)
+        begin = paths[begin].begin;  // they merge
       if (token != no_token) {
         out.push_back(token);
-      } else if (options_->byte_fallback && bytes_.complete()) {
-        for (u32 i = end; i > paths[end].begin; --i) out.push_back(bytes_[piece[i - 1]]);
-      } else if (vocabulary_->unknown != no_token && !after_unknown) {
+      } else if (options_->byte_fallback && bytes_.has(piece.substr(begin, end - begin))) {
+        for (u32 i = end; i > begin; --i) out.push_back(bytes_[piece[i - 1]]);
+      } else if (vocabulary_->unknown != no_token) {
         out.push_back(vocabulary_->unknown);
       }
-      after_unknown = token == no_token;
+      end = begin;
     }
     std::reverse(out.begin() + from, out.end());
   }

@@ -29,9 +29,7 @@ class grammar_automaton {
     for (const u32 at : grammar_->productions[grammar_->root]) begin.push_back({at, 0});
     start_ = closure(std::move(begin));
   }
-  // The automaton of the texts that may follow `s`; drops the states before it.
-  grammar_automaton(const grammar_automaton& other, state s) : grammar_automaton(other, std::span<state>(&s, 1)) {}
-  // The same for several states, at least one, which get their new numbers; the first of them is the start.
+  // The same grammar with the states `kept` alone, at least one, which get new numbers; the first of them is the start.
   grammar_automaton(const grammar_automaton& other, std::span<state> kept)
       : grammar_(other.grammar_), rests_(other.rests_) {
     add_state({});

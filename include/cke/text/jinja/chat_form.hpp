@@ -66,7 +66,7 @@ class chat_form {
   }
 
   // Templates of some models that see images (Idefics 3, SmolVLM) look for parts of type "text" alone, and would leave
-  // out a content that is a string. Whether this is such a one, a message to it shows.
+  // out a content that is a string. A probe shows whether this is one.
   jinja::contents contents_taken() const {
     const std::string_view words = "cke-probe";
     const jinja::conversation one{.messages = {jinja::form::list, jinja::values{jinja::message("user", words)}}};

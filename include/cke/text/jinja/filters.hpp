@@ -229,7 +229,7 @@ inline value round(interpreter&, const value& v, arguments& args) {
   if (!v.is_number()) raise({"a number expected for round, found '", type_name(v), "'"});
   if (digits < -300 || digits > 300) raise({"a precision of 300 digits at most expected"}, errc::unsupported);
   if (how.view() == "common" && v.is_integral() && digits >= 0) return v.as_int();
-  if (how.view() == "common" && digits >= 0) {  // correctly rounded, as to_chars is
+  if (how.view() == "common" && digits >= 0) {  // correctly rounded, as by to_chars
     double x = v.as_real();
     char buffer[700];
     const auto end =

@@ -29,7 +29,7 @@ struct encode_options {
   std::span<const u32> except{};
   // False: the text continues other tokens, so it gets no space prefix.
   bool beginning = true;
-  // True: the text is a part of a word, so not even a rule for all texts gives it a prefix.
+  // True: the text is a part of a word, and gets no prefix even where every text gets one.
   bool inside = false;
 };
 

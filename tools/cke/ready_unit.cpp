@@ -14,7 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The names of cke::isa that objects may have been compiled for and that this machine runs, the best first.
+// What objects may have been compiled for and this machine runs, the best first: names of cke::isa, and zen5, which is
+// avx512_vnni where that is a Zen 5 (core/simd.hpp).
 // python/CMakeLists.txt says with which flags.
 std::vector<const char*> instruction_sets() {
   std::vector<const char*> all;
@@ -28,6 +29,7 @@ std::vector<const char*> instruction_sets() {
       __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("avx512vnni") &&
       __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("gfni");
   if (vnni && __builtin_cpu_supports("avx512fp16")) all.push_back("avx512_fp16");
+  if (vnni && __builtin_cpu_supports("avxvnni")) all.push_back("zen5");
   if (vnni) all.push_back("avx512_vnni");
   if (avx2) all.push_back("avx2");
 #endif

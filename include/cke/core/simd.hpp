@@ -44,10 +44,20 @@ template <class Isa> inline constexpr bool takes_odd_first = std::is_base_of_v<i
 template <class Isa>
 inline constexpr bool expands_bf16 = std::is_base_of_v<isa::avx512, Isa> && !has_bf16_dots<Isa>;
 
-// If true, memory gives all it has only when a kernel asks for it far ahead (Zen 3, Intel). Zen 4 and 5 read a stream
-// as fast without, and lose up to a quarter by it where little is computed.
-template <class Isa>
-inline constexpr bool needs_prefetch = std::is_base_of_v<isa::avx2, Isa> && !std::is_same_v<Isa, isa::avx512_vnni>;
+// The CPUs whose set is avx512_vnni: only Zen 5 has AVX-VNNI, dots of 256 bits, as well.
+#ifdef CKE_HAS_AVX2_VNNI
+template <class Isa> inline constexpr bool is_zen_5 = std::is_same_v<Isa, isa::avx512_vnni>;
+#else
+template <class Isa> inline constexpr bool is_zen_5 = false;
+#endif
+template <class Isa> inline constexpr bool is_zen_4 = std::is_same_v<Isa, isa::avx512_vnni> && !is_zen_5<Isa>;
+
+// If true, memory gives all it has only when a kernel asks for it far ahead (Zen 3 and 5, Intel). Zen 4 reads a stream
+// as fast without, and loses up to a quarter by it where little is computed.
+template <class Isa> inline constexpr bool needs_prefetch = std::is_base_of_v<isa::avx2, Isa> && !is_zen_4<Isa>;
+// The cache that weights are fetched into, as __builtin_prefetch takes it: 3, the first, where it holds them beside a
+// tile of tokens, else 2, the second.
+template <class Isa> inline constexpr int prefetch_level = is_zen_5<Isa> ? 3 : 2;
 
 // Reinterprets the bits as numbers of another type. (xsimd's own instantiates a table of functions for NEON.)
 template <class To, class From> CKE_INLINE To as(From v) { return std::bit_cast<typename To::register_type>(v.data); }

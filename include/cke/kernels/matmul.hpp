@@ -25,13 +25,13 @@ template <dtype F, class Isa> struct matmul_tile {
       // Prefetches all lines of a step at once: steps lie one after the other, so the hardware prefetcher sees one
       // stream. Where hardware reads it as fast alone, a distant step pays only if this one computes for longer than
       // memory takes: with codes to unpack, from four tokens or of two or three bits; with bytes, from as many tokens
-      // as a register has floats. It goes to the second cache, because tokens fill the first.
+      // as a register has floats.
       constexpr u32 bytes = f::block_bytes / (f::block / f::step);
       constexpr bool unpacks = bytes < unit_rows * f::step, narrow = bytes < unit_rows * f::step / 2;
       constexpr bool ahead = simd::needs_prefetch<Isa> || (unpacks ? narrow || T > 2 : T > Isa::lanes / 2);
 #pragma GCC unroll 32
       for (u32 at = 0; at < bytes; at += 64)
-        if constexpr (ahead) __builtin_prefetch(weights + (i + 8) * bytes + at, 0, 2);
+        if constexpr (ahead) __builtin_prefetch(weights + (i + 8) * bytes + at, 0, simd::prefetch_level<Isa>);
         else __builtin_prefetch(weights + i * bytes + at);
 #pragma GCC unroll 8
       for (u32 group = 0; group < groups; group += G) {

@@ -53,7 +53,7 @@ template <class Isa> struct bf16_unit {
   CKE_INLINE static void prefetch(const std::byte* block) {
 #pragma GCC unroll 8
     for (u32 at = 0; at < small_bytes; at += 64)
-      __builtin_prefetch(block + 16 * small_bytes + at, 0, simd::needs_prefetch<Isa> ? 2 : 3);
+      __builtin_prefetch(block + 16 * small_bytes + at, 0, simd::needs_prefetch<Isa> ? simd::prefetch_level<Isa> : 3);
   }
 
   // Makes a raw block small. Returns false, with `out` unusable, if one of its high bytes is not in the table.

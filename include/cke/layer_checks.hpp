@@ -107,9 +107,22 @@ template <u32 Dims, u32 Longs, u32 Shorts> struct rope_factors_cover {
   static_assert(Longs == Dims / 2 && Shorts == Dims / 2,
                 "cke: rope: longrope has a factor for each pair of dims; see rope_factors_cover<dims, longs, shorts>");
 };
+template <u32 Pair, u32 Pairs> struct rope_factors_divide {
+  static_assert(Pair == Pairs,
+                "cke: rope: longrope's factors are from 1e-6 to 1e6, at most 256 of them; "
+                "see rope_factors_divide<first wrong pair, pairs>");
+};
+constexpr u32 first_wrong_factor(const rotary& r) {
+  const u32 pairs = r.dims / 2;
+  const auto wrong = [](double x) { return !(1e-6 <= x && x <= 1e6); };
+  for (u32 i = 0; r.factors && i < pairs && i < r.factors->long_count && i < r.factors->short_count; ++i)
+    if (i >= std::size(r.factors->longs) || wrong(r.factors->longs[i]) || wrong(r.factors->shorts[i])) return i;
+  return pairs;
+}
 template <rotary R, bool Longrope = R.rule == rope_scaling::longrope> struct rope_has_factors {};
 template <rotary R> struct rope_has_factors<R, true>
-    : rope_factors_cover<R.dims, R.factors ? R.factors->long_count : 0, R.factors ? R.factors->short_count : 0> {};
+    : rope_factors_cover<R.dims, R.factors ? R.factors->long_count : 0, R.factors ? R.factors->short_count : 0>,
+      rope_factors_divide<first_wrong_factor(R), R.dims / 2> {};
 
 // mrope: each axis turns a part of the frequencies.
 template <u32 T, u32 H, u32 W, u32 Dims> struct sections_cover {

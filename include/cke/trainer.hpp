@@ -39,7 +39,8 @@ template <class M, class Formats = F32, class Isa = isa::native> class trainer :
   explicit trainer(const initial_options& begin, const trainer_options& o = {})
       : trainer(initial(begin), "initial weights", naming::hf, o) {}
   static train::training_plan plan(const trainer_options& o = {}) {
-    return train::plan_of<Isa>(train::taped_program::of<program>(), program::parameters, o);
+    constexpr u64 twice = program::tied ? program::unfused_header().slots[0].elements() : 0;
+    return train::plan_of<Isa>(train::taped_program::of<program>(), program::parameters, twice, o);
   }
   // What the tensors of M begin as, under the names of a Hugging Face checkpoint.
   static initial_tensors initial(const initial_options& o = {}) {

@@ -259,9 +259,17 @@ template <u32 Places, u32 Merges, u32 Taps> struct network_has_no_patches {
                 "cke: model: letters of patches are for a tower; "
                 "see network_has_no_patches<learned_positions, merges, deepstack>");
 };
+template <u32 Before, u32 After> struct states_are_in_layers {
+  static_assert(Before == 0 && After == 0,
+                "cke: model: attention and recurrent letters are for layers, which have states; "
+                "see states_are_in_layers<letters before the stacks, after them>");
+};
+template <facts B, facts A>
+using no_states_outside = states_are_in_layers<B.causal + B.bidirectional, A.causal + A.bidirectional>;
 template <facts F> using has_no_patches = network_has_no_patches<F.places, F.merges, F.taps>;
 template <model_layout S> struct parts_agree
     : network_is_causal<S.in_stacks.bidirectional>,
+      no_states_outside<S.before_stacks, S.after_stacks>,
       has_no_patches<S.before_stacks + S.in_stacks + S.after_stacks>,
       model_is_in_order<S.before, S.stacks, S.between, S.after>,
       in_range<"network.layers", S.layers, 0, limit::layers>,
@@ -314,6 +322,7 @@ template <u32 Elsewhere> struct taps_are_in_layers {
 };
 template <model_layout S> struct tower_parts_agree
     : tower_is_bidirectional<S.in_stacks.causal>,
+      no_states_outside<S.before_stacks, S.after_stacks>,
       places_come_first<S.before_stacks.places, S.in_stacks.places + S.after_stacks.places>,
       rows_merge_last<S.before_stacks.merges, S.in_stacks.merges>,
       taps_are_in_layers<S.before_stacks.taps + S.after_stacks.taps>,

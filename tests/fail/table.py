@@ -87,6 +87,7 @@ PRELUDE = """#include <cke/graph/program.hpp>
 using namespace cke;
 using namespace cke::graph;
 inline constexpr rope_factors factors{.longs = {1, 1, 1, 1}, .shorts = {1, 1, 1, 1}, .long_count = 4, .short_count = 4};
+inline constexpr rope_factors holed{.longs = {1, 1, 1}, .shorts = {1, 1, 1, 1}, .long_count = 4, .short_count = 4};
 template <u32 In, u32 Out> struct squeeze : maps<In, Out> {};
 template <u32 Dim> using norm = rms_norm<Dim, 1e-5>;
 template <u32 Dim> using mlp = gated_mlp<Dim, 172, activation::silu>;

@@ -94,7 +94,7 @@ TEST_CASE("families: a feature that a family does not have is refused by its key
   CHECK(refused<granite_family>(R"("hidden_act": "gelu", )") == "hidden_act");
   CHECK(refused<phi3_family>(R"("attention_bias": true, )") == "attention_bias");
   CHECK(refused<phi3_family>(R"("max_position_embeddings": 64, "rope_scaling": {"type": "yarn", "factor": 2, )"
-                             R"("long_factor": [1], "short_factor": [1]}, )") == "rope_type");
+                             R"("long_factor": [1], "short_factor": [1]}, )") == "type");
   CHECK(refused<qwen2_family>(R"("partial_rotary_factor": 0.5, )") == "partial_rotary_factor");
   CHECK(refused<glm4_family>(R"("partial_rotary_factor": 0.5, )") == "");
   CHECK(refused<glm4_family>(R"("partial_rotary_factor": 1.5, )") == "partial_rotary_factor");

@@ -42,6 +42,22 @@ TEST_CASE("train --sample: the text of cke run with the same weights and seed, f
   CHECK(last[1]["sample"] == each[0]["sample"]);
 }
 
+TEST_CASE("train --sample: begins with the token that the tokenizer puts first") {
+  const scratch dir;
+  const std::string gemma = CKE_TEST_DATA "/vision/gemma3";
+  write(dir / "a.txt", "There was a little girl who liked to sing.");
+  const result known =
+      command::run_cke({"run",    gemma, "-p",      "a b", "-n",      "6",    "--format", "f32", "--kv",   "f32",
+                        "--temp", "0.8", "--top-k", "0",   "--top-p", "0.95", "--min-p",  "0",   "--seed", "5"});
+  CHECK_SUCCESS(known);
+  const result r = command::run_cke({"train", gemma, "--data", dir / "a.txt", "-c", "24", "-o", dir / "x", "--steps",
+                                     "1", "--lr", "0", "--seed", "5", "--sample", "a b", "--sample-length", "6"});
+  CHECK_SUCCESS(r);
+  const std::string text = known.out.substr(0, known.out.size() - 1);  // without the line's end
+  REQUIRE(text.size() > 4);
+  CHECK_MESSAGE(r.out.find(": a b" + text) != r.out.npos, show(r), text);
+}
+
 TEST_CASE("train --sample: what is refused") {
   const scratch dir;
   write(dir / "a.txt", "There was a little girl who liked to sing.");

@@ -125,4 +125,9 @@ TEST_CASE("vision: inspect shows the tower and its plan") {
   REQUIRE(at != text.npos);
   CHECK(text.find("spatial_merge", at) != text.npos);
   CHECK(json::parse(command::run_cke({"inspect", CKE_ASSETS "/tiny", "--json"}).out).contains("tower") == false);
+  for (const char* const name : {"gemma4", "gemma4_full"}) {
+    const result r = command::run_cke({"inspect", folder_of(name), "--format", "f32", "--plan", "--json"});
+    REQUIRE_MESSAGE(r.status == 0, r.err);
+    CHECK(json::parse(r.out)["tower"]["plan"]["steps"].size() > 5);
+  }
 }

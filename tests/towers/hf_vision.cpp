@@ -166,10 +166,11 @@ TEST_CASE("hf_vision: whether a head is tied is said by the whole model, and onl
   CHECK(tied(R"({"text_config": {"tie_word_embeddings": false}, "tie_word_embeddings": true})") == true);
   CHECK(tied(R"({"text_config": {"tie_word_embeddings": true}})") == true);
   CHECK(tied(R"({"text_config": {}})").is_null());
-  // transformers reads either of Llava's.
-  CHECK(
-      tied(R"({"model_type": "llava", "text_config": {"tie_word_embeddings": true}, "tie_word_embeddings": false})") ==
-      true);
+  // transformers reads either of Llava's, and of Qwen2.5-VL's.
+  for (const char* const type : {"llava", "qwen2_5_vl"})
+    CHECK(tied((R"({"model_type": ")" + std::string(type) +
+                R"(", "text_config": {"tie_word_embeddings": true}, "tie_word_embeddings": false})")
+                   .c_str()) == true);
 }
 
 }  // namespace hf_vision_test

@@ -19,7 +19,7 @@ tokenizer tokenizer_of(const checkpoint& from) {
 training_sample::training_sample(const opened_trainer& t, const std::string& prompt, u32 length, u32 context, u64 seed)
     : trained_(t),
       tokens_(tokenizer_of(t.from)),
-      prompt_(tokens_.encode(prompt)),
+      prompt_(tokens_.encode(prompt, {.parse_special = true, .add_special = true})),
       most_(std::min<std::size_t>(context, prompt_.size() + length)),
       logits_(t.model->facts().vocab),
       pick_(t.model->facts().vocab, {.temperature = 0.8f, .top_p = 0.95f, .seed = seed}) {

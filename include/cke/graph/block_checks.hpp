@@ -46,6 +46,12 @@ template <class Footer> struct footer_leaves_logits {
                 "see footer_leaves_logits<letters>");
 };
 
+template <u32 Pad, u32 Vocab> struct pad_is_an_id {
+  static_assert(Pad < Vocab,
+                "cke: program: the id that stands for rows of images is one of the embeddings; "
+                "see pad_is_an_id<pad, vocab>");
+};
+
 struct shared_cache {
   u32 layer, kv_heads, head_dim, window;
 };

@@ -95,7 +95,7 @@ struct macro_instruction {
   opcode op = opcode::none;
   u8 first{}, last{};  // the fine steps it stands for, in the plan's code
   upto<reg, 8> in{}, out{};
-  upto<u8, 16> weight{};
+  upto<u8, 32> weight{};        // a gated attention that is clipped, with biases and norms, has as many
   u16 param_block = no_params;  // index into execution_plan::param_blocks
   u8 state = absent;
 };
@@ -134,7 +134,7 @@ constexpr execution_plan contract(const code& unfused) {
     }
     for (u32 n = 0; n < made.count; ++n)
       if (read_after(c, end, made[n]) || end == c.ops.size()) m.out.add(made[n]);
-    if (m.op == opcode::rmsnorm)
+    if (m.op == opcode::rmsnorm && norm.kind() == kind_of<norm_params>)  // unit_rms_norm has no such step
       m.param_block = static_cast<u16>(plan.param_blocks.push(encode(rmsnorm_v1::of(norm.as<norm_params>()))));
     if (m.op == opcode::multihead_attention)
       m.param_block =

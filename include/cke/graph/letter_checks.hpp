@@ -72,7 +72,9 @@ inline void check_state(const plan_place& at, const instruction& i, const step_o
 
 // The letter's block says what its steps compute.
 inline void check_block(const plan_place& at, const macro_instruction& m) {
-  const bool needed = m.op == opcode::rmsnorm || m.op == opcode::multihead_attention;
+  bool needed = m.op == opcode::multihead_attention;
+  for (u32 k = m.first; k <= m.last; ++k)
+    needed = needed || (m.op == opcode::rmsnorm && at.plan.steps.ops[k].op == opcode::rmsnorm);
   if (m.param_block == macro_instruction::no_params) {
     if (needed) at.fail("param block", "one", "none", errc::invalid_param_block);
     return;

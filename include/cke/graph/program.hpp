@@ -203,7 +203,7 @@ struct program : private checks::code_holds<census<typename anatomy<typename Mod
   static constexpr u32 image_width = without_files.image_width();
   static_assert(
       [] {
-        for (u32 l = 0; l < layers && sees_images; ++l) {
+        for (u32 l = 0; l < layers && !is_tower; ++l) {  // also without images: there is nothing to add then
           bool adds = false;
           for (const instruction& i : unfused[kind_of[l]].ops)
             adds |= i.op == opcode::residual_add && i.in.has(layer_inputs);
@@ -212,6 +212,23 @@ struct program : private checks::code_holds<census<typename anatomy<typename Mod
         return true;
       }(),
       "cke: program: deepstack_add is a letter of the first layers, as many as image_rows has taps, and of no other");
+  static_assert(
+      [] {
+        u32 writers = 0;
+        for (const instruction& i : unfused_header().ops) writers += i.out.has(layer_inputs);
+        for (const code& c : unfused)
+          for (const instruction& i : c.ops)
+            if (i.op == opcode::scatter) return false;
+        return is_tower || writers <= 1;
+      }(),
+      "cke: program: image_rows stands before the layers, and its taps not beside a layer_embedding");
+  static constexpr u32 least_vocab = [] {
+    u32 least = ~0u;
+    for (const instruction& i : unfused_header().ops)
+      if (i.op == opcode::embedding && i.p.as<embedding_params>().rows < least) least = i.p.as<embedding_params>().rows;
+    return least;
+  }();
+  static_assert(sizeof(checks::pad_is_an_id<scattered.pad, least_vocab>) > 0);
   static constexpr bool turns_by_image = without_files.turns_by_image(),
                         images_are_whole = without_files.images_are_whole();
 

@@ -63,9 +63,9 @@ inline nlohmann::json text_config(const nlohmann::json& config) {
   if (flat) alone["model_type"] = "qwen2_5_vl_text";
   if (!alone.contains("eos_token_id") && config.contains("eos_token_id"))
     alone["eos_token_id"] = config["eos_token_id"];
-  // The head belongs to the whole model; Llava's text model may tie it too.
+  // The head belongs to the whole model; the text models of Llava and Qwen2.5-VL may tie it too.
   if (const auto tie = config.find("tie_word_embeddings"); tie != config.end() && tie->is_boolean())
-    if (*tie == true || type != "llava") alone["tie_word_embeddings"] = *tie;
+    if (*tie == true || (type != "llava" && type != "qwen2_5_vl")) alone["tie_word_embeddings"] = *tie;
   const auto tower = config.find("vision_config");
   if (tower == config.end() || !tower->is_object()) return alone;
   // What decoders that see images take from their rope and from their tower.

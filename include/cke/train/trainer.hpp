@@ -26,12 +26,13 @@ struct training_plan {
   u64 weights, gradients, moments;
   u64 values, value_slopes, rest;  // of a pass, see pass_memory::sizes
 };
-template <class Isa> training_plan plan_of(const taped_program& n, u64 numbers, const trainer_options& o) {
+// twice: how many of the numbers have two gradients, as those of a tied matrix.
+template <class Isa> training_plan plan_of(const taped_program& n, u64 numbers, u64 twice, const trainer_options& o) {
   const u32 rows = std::max(o.rows, 1u), longest = std::min(std::max(o.context, 1u), rows);
   const auto s = pass_memory<Isa>(n, o.threads ? o.threads : default_threads(), 0, o.recompute)
                      .sizes_of(rows, longest, ceil_div(rows, longest));
   const u64 bytes = numbers * sizeof(float);
-  return {bytes, bytes, 2 * bytes, s.values, s.slopes, s.total() - s.values - s.slopes};
+  return {bytes, bytes + twice * sizeof(float), 2 * bytes, s.values, s.slopes, s.total() - s.values - s.slopes};
 }
 
 template <class Isa> class trainer_of {

@@ -26,9 +26,9 @@ template <> struct family<"phi3"> : usual_family<phi3_config> {
   // transformers takes yarn for longrope there, and refuses the others.
   static constexpr config_problem refuses(json root, naming as, const config& c) {
     if (as == naming::gguf || c.rope.rule == rope_scaling::none || c.rope.rule == rope_scaling::longrope) return {};
-    const json old = root["rope_scaling"], rope = old.is_object() ? old : root["rope_parameters"],
-               now = rope["rope_type"];
-    return {trouble::unsupported, "rope_type", (now.present() ? now : rope["type"]).s, 0, 0, "default or longrope"};
+    const json old = root["rope_scaling"], rope = old.size() ? old : root["rope_parameters"];
+    const std::string_view key = rope["rope_type"].present() ? "rope_type" : "type";
+    return {trouble::unsupported, key, rope[key].s, 0, 0, "default or longrope"};
   }
   static constexpr auto names = common_names +
       std::array{layer_name(role::q, part(0, "model.layers.{}.self_attn.qkv_proj"), part(0, "blk.{}.attn_qkv")),
